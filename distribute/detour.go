@@ -28,11 +28,10 @@ const (
 	lookInterval = time.Second
 )
 
-// detour counts small files that are complete and have no worker, and the news of uploads that
-// were set aside. The caller reads a file of
-// a size, 0 if that is not known, and goes on with it afterwards. Before the first one, commit
-// is called. Another slot that is idle, or in a detour, is enough: then detour does nothing.
-// An error ends the worker.
+// detour counts small files that are complete and have no worker, and what is new of uploads that
+// were set aside. The caller reads a file of this size, 0 if that is not known, and goes on with
+// it afterwards. Before the first small file is counted, commit is called. detour does nothing
+// while another slot is idle or in a detour. An error ends the worker.
 func (w *Worker) detour(ctx context.Context, size int64, commit func()) error {
 	pause := max(w.lookInterval, time.Duration(w.detourTook.Load()))
 	if time.Since(time.UnixMilli(w.detoured.Load())) < pause || !w.detourMu.TryLock() {

@@ -33,7 +33,7 @@ func Examine(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	}
 	var findings []Finding
 	for _, f := range checked {
-		findings = append(findings, Finding{f.Topic, f.Server, Rank(f.Level), f.Found, f.Why, f.Change})
+		findings = append(findings, findingOf(f))
 	}
 	if conn.Embedded() {
 		return findings, nil
@@ -46,6 +46,10 @@ func Examine(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 		findings = append(findings, found...)
 	}
 	return findings, nil
+}
+
+func findingOf(f doctor.Finding) Finding {
+	return Finding{Topic: f.Topic, Server: f.Server, Rank: Rank(f.Level), Found: f.Found, Why: f.Why, Change: f.Change}
 }
 
 // queueFindings checks the queues in a Redis.

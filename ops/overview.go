@@ -256,8 +256,8 @@ func (s *Sampler) readRest(ctx context.Context) error {
 			checked, err := doctor.Check(ctx, conn)
 			s.state.Findings = nil
 			for _, f := range checked {
-				if rank := Rank(f.Level); rank == Problem || rank == Warning {
-					s.state.Findings = append(s.state.Findings, Finding{f.Topic, f.Server, rank, f.Found, f.Why, f.Change})
+				if f := findingOf(f); f.Rank == Problem || f.Rank == Warning {
+					s.state.Findings = append(s.state.Findings, f)
 				}
 			}
 			return err

@@ -113,8 +113,8 @@ func allKeys(keys []string) []string {
 // operationKeyNames are the names of operationKeys.
 var operationKeyNames = append(slices.Clip(keyNames), "operation", "operation:record")
 
-// operationKeys returns all keys of a queue, followed by that of whose turn it is to change many
-// jobs, and that of an operation.
+// operationKeys returns all keys of a queue, followed by the lock for changes of many jobs and the
+// record of one operation.
 func operationKeys(keys []string, id string) []string {
 	base := strings.TrimSuffix(keys[keyMeta], "meta") + "operation"
 	return append(slices.Clip(keys), base, base+":"+id)

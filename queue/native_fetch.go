@@ -12,10 +12,10 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Scripts copy all that they return. So a fetch that follows one of many jobs from one line takes
-// the next jobs there by XREADGROUP. It keeps the rules of fetch.lua: a look, which is a script,
-// finds out whether by these the next jobs come from that line, and Redis runs the XREADGROUP only
-// if nothing that the look saw has changed, see [rdb.Guard]. What changes it writes one of these
+// A script copies all that it returns. So when a fetch has brought many jobs from one line, the
+// next fetch takes jobs from that line by XREADGROUP. It keeps the rules of fetch.lua: a script,
+// the look, checks whether the next jobs are those of that line, and Redis runs the XREADGROUP only
+// if nothing has changed since then, see [rdb.Guard]. Each change that matters writes one of these
 // keys:
 //
 //   - the loss or the end of the lease: tombs
@@ -37,8 +37,8 @@ type nativeFetch struct {
 	skip int        // how many fetches are to use the script, because a native one was refused
 }
 
-// After a native fetch that was refused as many use the script: what refuses it mostly stays, such
-// as a unique key, and it costs two more round trips.
+// After a refused native fetch as many fetches use the script: the reason, such as a unique key,
+// usually lasts, and a refused fetch costs two more round trips.
 const skipRefused = 16
 
 // after records the jobs of a fetch. At least from jobs make the next one native.

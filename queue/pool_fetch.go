@@ -20,9 +20,9 @@ type FetchResult struct {
 	// with the reason.
 	Malformed int
 
-	// Lost are those of the held jobs that [Lease.Reread] was called with of which Redis has lost
-	// the delivery, because [Lease.ServerChanged] reported true: they wait, or another worker has
-	// them. Their attempts must not be finished.
+	// Lost has the held jobs passed to [Lease.Reread] whose delivery Redis has lost: they wait, or
+	// another worker has them. There are such jobs only where [Lease.ServerChanged] reported true.
+	// Their attempts must not be finished.
 	Lost []*Job
 
 	// More reports whether there are more jobs for [Lease.Reread].

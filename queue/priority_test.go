@@ -20,8 +20,7 @@ func priorityPlaces() map[string][]string {
 	}
 	return map[string][]string{
 		"lua/enqueue_plain.lua":   {"'" + letters.String() + "'"},
-		"lua/move.lua":            {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
-		"lua/operate.lua":         {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
+		"lua/lines.lua":           {fmt.Sprintf("LINES, FRESH_NORMAL = %d, %d\n", lineCount, freshLine.of(Normal))},
 		"../docs/architecture.md": {keyNames[0] + " …", "\n" + keyNames[lineCount-1] + " "},
 	}
 }

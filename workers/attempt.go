@@ -20,12 +20,12 @@ type attempt struct {
 	queue   *servedQueue
 	session *leaseSession
 
-	retry   bool        // its job is a retry, see [queue.Job.IsRetry]
-	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
-	again   bool        // its outcome is written again, because Redis has lost it
-	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
-	current atomic.Bool // it is the current solo job: the goroutine that clears this lets other jobs start
-	ctx     jobContext  // of the handler
+	retry       bool        // its job is a retry, see [queue.Job.IsRetry]
+	endClaimed  atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
+	rewrite     bool        // its outcome is written again, because Redis has lost it
+	markSolo    bool        // it is to be marked in Redis: no other handler of the pool runs
+	currentSolo atomic.Bool // it is the current solo job: the goroutine that clears this lets other jobs start
+	ctx         jobContext  // of the handler
 
 	mu       sync.Mutex
 	executor *executor // executor and kind are set at the start
@@ -107,7 +107,7 @@ func (a *attempt) success() (result []byte, headers map[string]string) {
 // handBack claims the attempt and returns its job to the front of its queue. It does
 // nothing if the attempt is claimed already.
 func (a *attempt) handBack() {
-	if a.claimed.CompareAndSwap(false, true) {
+	if a.endClaimed.CompareAndSwap(false, true) {
 		a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptReturned})
 	}
 }

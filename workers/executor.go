@@ -75,7 +75,7 @@ func (x *executor) runSlot() {
 // handed back.
 func (x *executor) runSolo(a *attempt) {
 	log := x.log(a.job)
-	if a.mark {
+	if a.markSolo {
 		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
 				log.Warn("a solo job cannot be marked", "error", err)
@@ -86,8 +86,8 @@ func (x *executor) runSolo(a *attempt) {
 			return
 		}
 	}
-	log.Info("running a job solo: its workers died", "crashes", a.job.Crashes, "marked", a.mark)
-	a.current.Store(true)
+	log.Info("running a job solo: its workers died", "crashes", a.job.Crashes, "marked", a.markSolo)
+	a.currentSolo.Store(true)
 	windowEnd := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endSolo(a, false) })
 	go func() {
 		var timer deadlineTimer
@@ -105,10 +105,10 @@ func (x *executor) runSolo(a *attempt) {
 // and can be marked. It reports whether it has freed the slot. It does nothing if a is not
 // the current solo job, or no longer is.
 func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
-	if !a.current.CompareAndSwap(true, false) {
+	if !a.currentSolo.CompareAndSwap(true, false) {
 		return false
 	}
-	if a.mark {
+	if a.markSolo {
 		// Remove the mark before other jobs start: while it is set, a death of the worker
 		// makes the job dead.
 		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
@@ -124,7 +124,7 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 func (x *executor) execute(a *attempt, timer *deadlineTimer) (hasSlot bool) {
 	kind, started := x.kind(a.job.Kind), time.Now()
 	if err := a.start(x, kind, timer, started); err != nil {
-		if a.claimed.CompareAndSwap(false, true) {
+		if a.endClaimed.CompareAndSwap(false, true) {
 			x.complete(a, kind, err, 0)
 		}
 		return true
@@ -148,7 +148,7 @@ func (x *executor) execute(a *attempt, timer *deadlineTimer) (hasSlot bool) {
 // reports whether the slot still belongs to the caller: an abandoned handler has lost it,
 // and its job is completed already.
 func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasSlot bool) {
-	if a.claimed.CompareAndSwap(false, true) {
+	if a.endClaimed.CompareAndSwap(false, true) {
 		x.complete(a, a.kind, err, took)
 		return true
 	}
@@ -174,7 +174,7 @@ func (x *executor) afterExit(a *attempt, took time.Duration) {
 // abandon stops waiting for a handler that ignores the end of its context: the job is
 // completed without it, and a new runner gets the slot.
 func (x *executor) abandon(a *attempt) {
-	if !a.claimed.CompareAndSwap(false, true) {
+	if !a.endClaimed.CompareAndSwap(false, true) {
 		return
 	}
 	_, cause := a.release()
@@ -251,7 +251,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 	}
 	x := p.executor
 	a := &attempt{job: job, queue: &servedQueue{queue: q}}
-	a.claimed.Store(true) // it is never abandoned: the caller waits
+	a.endClaimed.Store(true) // it is never abandoned: the caller waits
 	kind, started := x.kind(job.Kind), time.Now()
 	var took time.Duration
 	var timer deadlineTimer

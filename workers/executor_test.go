@@ -151,7 +151,7 @@ func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || !attempts[2].claimed.Load() || f.sched.buffered != 0 {
+		if got := f.outcomes(); len(got) != 0 || !attempts[2].endClaimed.Load() || f.sched.buffered != 0 {
 			t.Errorf("written: %v, and %d jobs are buffered", got, f.sched.buffered)
 		}
 		if lost != queue.DefaultQueue || f.session.queue.session != nil {
@@ -174,7 +174,7 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		slow.Quarantines = 2
 		f.bring(slow)
 		solo, _ := f.sched.takeSolo(time.Now())
-		solo.mark = false // Redis does not know of it
+		solo.markSolo = false // Redis does not know of it
 		f.runSolo(solo)
 		f.bring(jobs("other")...)
 		pass(2*firstWindow - 1)
@@ -210,10 +210,10 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextSoloJobIsTaken(t *testing.T) {
 		if a == nil {
 			continue
 		}
-		if !a.mark {
+		if !a.markSolo {
 			t.Fatalf("job %s runs unmarked: the slot of the one before is still taken", a.job.ID)
 		}
-		a.mark = false // there is no Redis to write it to
+		a.markSolo = false // there is no Redis to write it to
 		f.runSolo(a)
 		started++
 	}
@@ -238,7 +238,7 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	f.runCtx = ended
 	f.bring(soloJob("suspected"))
 	a, _ := f.sched.takeSolo(time.Now())
-	if a == nil || !a.mark {
+	if a == nil || !a.markSolo {
 		t.Fatalf("%v is taken to run solo", a)
 	}
 	f.runSolo(a)

@@ -175,7 +175,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	defer s.retireLocked(q)
 	if q.session != order.session { // the session of the order is lost
 		for _, a := range attempts {
-			a.claimed.Store(true)
+			a.endClaimed.Store(true)
 		}
 		return followUp{}, false
 	}

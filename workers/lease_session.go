@@ -111,8 +111,8 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		if ended {
 			end.Duplicates = nil
-			written := &attempt{job: end.Job, queue: s.queue, session: s, again: again}
-			written.claimed.Store(true)
+			written := &attempt{job: end.Job, queue: s.queue, session: s, rewrite: again}
+			written.endClaimed.Store(true)
 			s.held[job.ID] = written
 			ends = append(ends, end)
 			continue
@@ -246,7 +246,7 @@ func (s *leaseSession) forget(outcomes []queue.Completion) (uncounted []*queue.J
 	for _, outcome := range outcomes {
 		a := s.held[outcome.Job.ID]
 		released := a == nil || a.job != outcome.Job
-		if released || a.again {
+		if released || a.rewrite {
 			uncounted = append(uncounted, outcome.Job)
 		}
 		if !released {
@@ -282,7 +282,7 @@ func (s *leaseSession) unclaimed() (attempts []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.held {
-		if !a.claimed.Load() {
+		if !a.endClaimed.Load() {
 			attempts = append(attempts, a)
 		}
 	}

@@ -164,7 +164,7 @@ func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	s.cancelled["old"] = time.Now().Add(-rememberCancels - time.Second)
 	s.cancel("2")
 	for _, a := range held {
-		a.claimed.Store(true) // so that Redis is not asked
+		a.endClaimed.Store(true) // so that Redis is not asked
 	}
 	if err := s.checkCancelled(t.Context()); err != nil {
 		t.Error(err)

@@ -45,7 +45,7 @@ type servedQueue struct {
 	empty        bool      // it had no jobs; its lines are watched
 	withheld     bool      // empty, but for retries: the latest fetch was to take none
 	news         bool      // the next fetch follows news
-	lost         float64   // moving average: the part of the fetches after news that brought no jobs
+	missRate     float64   // moving average: the share of the fetches after news that brought no jobs
 	fetches      int       // so far
 	trustUntil   time.Time // empty and paused are not trusted later
 	restUntil    time.Time // not fetched from before, after an error
@@ -95,10 +95,10 @@ func (q *servedQueue) roomLocked(n int) int {
 // newsLocked records that the queue may have jobs.
 func (q *servedQueue) newsLocked() { q.empty, q.news = false, true }
 
-// All idle pools hear of a job at once. If all fetched at once, Redis would run as many scripts
-// before it answers the first, whose pool gets the job. So only about eager of them do, by chance,
-// and the others newsPause later. A pool does not know how many there are: it concludes that from
-// how often another pool was first.
+// All idle pools hear of a new job at the same time. If all of them fetched, the one that gets the
+// job would wait for the scripts of all others. So about eager of them fetch at once, chosen at
+// random, and the others newsPause later. A pool does not know how many pools there are: it
+// estimates that from how often another pool was first.
 const (
 	eager     = 3
 	newsPause = time.Millisecond
@@ -108,7 +108,7 @@ const (
 
 // pauseLocked returns how long to wait before a fetch after news.
 func (q *servedQueue) pauseLocked() time.Duration {
-	if rand.Float64() < eager*(1-q.lost) {
+	if rand.Float64() < eager*(1-q.missRate) {
 		return 0
 	}
 	return newsPause
@@ -120,9 +120,9 @@ func (q *servedQueue) fetchedLocked(jobs bool) {
 		return
 	}
 	q.news = false
-	q.lost -= newsWeight * q.lost
+	q.missRate -= newsWeight * q.missRate
 	if !jobs {
-		q.lost += newsWeight
+		q.missRate += newsWeight
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *scheduler) drop(session *leaseSession) {
 	}
 	dropped := func(a *attempt) bool {
 		if a.session == session {
-			a.claimed.Store(true)
+			a.endClaimed.Store(true)
 		}
 		return a.session == session
 	}

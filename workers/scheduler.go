@@ -131,8 +131,8 @@ func (s *scheduler) finished(a *attempt, took time.Duration) {
 	}
 }
 
-// capacityRose must be called when the slots may have a higher capacity more than before. It returns
-// the number of runners to start.
+// capacityRose must be called when the number of slots may have risen. It returns the number of
+// runners to start.
 func (s *scheduler) capacityRose() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

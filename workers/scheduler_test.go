@@ -113,7 +113,7 @@ func (f *schedulerFixture) start() {
 func (f *schedulerFixture) end(n int, took time.Duration) {
 	a := f.running[n]
 	f.running = slices.Delete(f.running, n, n+1)
-	a.claimed.Store(true)
+	a.endClaimed.Store(true)
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
 	if f.solo.current == a {
@@ -487,7 +487,7 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 	late.queue.fetching = true
 	held = append(held, f.bring(late, 1, 0)...)
 	for _, a := range held {
-		if !a.claimed.Load() {
+		if !a.endClaimed.Load() {
 			t.Errorf("job %s would be run or handed back", a.job.ID)
 		}
 	}
@@ -545,7 +545,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	f.end(0, time.Second)
 	f.start()
 	solo, _ := f.takeSolo(f.now)
-	if solo == nil || !solo.mark {
+	if solo == nil || !solo.markSolo {
 		t.Fatalf("solo runs %+v", solo)
 	}
 	if got := handedBack(order.session); !slices.Equal(got, []string{"plain"}) {
@@ -561,7 +561,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 		f.running = append(f.running, solo)
 		f.end(0, time.Second)
 		f.now = f.now.Add(f.solo.firstWait) // from here on it would run beside others, too
-		if solo, _ = f.takeSolo(f.now); solo != nil && !solo.mark {
+		if solo, _ = f.takeSolo(f.now); solo != nil && !solo.markSolo {
 			t.Errorf("after a solo run, %s is not marked", solo.job.ID)
 		}
 	}
@@ -579,7 +579,7 @@ func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
 	f.now = f.now.Add(f.solo.firstWait)
 	solo, _ := f.takeSolo(f.now)
-	if solo == nil || solo.mark {
+	if solo == nil || solo.markSolo {
 		t.Fatalf("after the wait runs %+v", solo)
 	}
 	f.running = append(f.running, solo)
@@ -620,7 +620,7 @@ func TestSoloJobWaitsTwiceAsLongAfterEachDeathBesideOthers(t *testing.T) {
 		}
 		f.end(0, time.Second)
 		f.start()
-		if a, _ := f.takeSolo(f.now.Add(want - 1)); a == nil || !a.mark {
+		if a, _ := f.takeSolo(f.now.Add(want - 1)); a == nil || !a.markSolo {
 			t.Errorf("after %d deaths it does not run solo when the other job has ended: %+v", deaths, a)
 		}
 	}
@@ -691,7 +691,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			},
 			"solo": func(t *rapid.T) {
 				if a, _ := f.takeSolo(f.now); a != nil {
-					if a.mark && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
+					if a.markSolo && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
 						t.Fatalf("job %s is marked beside others", a.job.ID)
 					}
 					f.running = append(f.running, a)
@@ -728,7 +728,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			t.Fatal("a quiet scheduler whose jobs have ended is not idle")
 		}
 		for _, a := range held {
-			if !a.claimed.Load() {
+			if !a.endClaimed.Load() {
 				t.Fatalf("job %s was neither run nor handed back", a.job.ID)
 			}
 		}
@@ -757,7 +757,7 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 	}
 	unclaimed := 0
 	for _, a := range held {
-		if !a.claimed.Load() {
+		if !a.endClaimed.Load() {
 			unclaimed++
 		}
 	}

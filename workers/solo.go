@@ -111,7 +111,7 @@ func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
 		a.handBack()
 		return nil, true
 	}
-	a.mark = s.slots.taken == 0 && s.slots.abandoned.Load() == 0
+	a.markSolo = s.slots.taken == 0 && s.slots.abandoned.Load() == 0
 	s.solo.current = a
 	s.slots.add(1)
 	a.queue.startedLocked(a)

@@ -1,5 +1,5 @@
 -- The numbers of the lines, as in line.go. KEYS[line] is the stream.
-local LINES = 15
+local LINES, FRESH_NORMAL = 15, 6
 
 -- letter_of returns the letter of a line's priority.
 local function letter_of(line)

@@ -25,7 +25,7 @@ if moved > 0 then
       places[#places + 1] = place
     else
       local reason = record and 'its record is damaged' or 'it has a time but no record'
-      bury(id, malformed(6, {'job', record or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
+      bury(id, malformed(FRESH_NORMAL, {'job', record or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
     end
   end
 end

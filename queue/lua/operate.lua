@@ -40,7 +40,7 @@ function operate.cancel(job)
     return 'ok'
   end
   if job.state ~= 'waiting' and job.state ~= 'delayed' then return 'state' end
-  local record = good_record(job) or malformed(6, {'job', job.record or ''}, 'malformed: its record is damaged')
+  local record = good_record(job) or malformed(FRESH_NORMAL, {'job', job.record or ''}, 'malformed: its record is damaged')
   take_out(job)
   cancel(job.id, record)
   return 'ok'
