@@ -84,8 +84,7 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 		queue   *Queue
 		jobs    []encodedJob
 		indexes []int
-		size    int
-		work    int
+		load    scriptLoad
 	}
 	chunks, failed, sent := map[*Queue]*chunk{}, map[*Queue]error{}, 0
 	send := func(c *chunk) {
@@ -115,17 +114,17 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 			continue
 		}
 		current := chunks[q]
-		if current != nil && (current.work+job.work() > maxBatch || current.size+job.size() > maxBatchBytes) {
+		if current != nil && !current.load.take(job) {
 			send(current)
 			current = nil
 		}
 		if current == nil {
 			capacity := min(maxBatch, len(jobs)-i)
 			current = &chunk{queue: q, jobs: make([]encodedJob, 0, capacity), indexes: make([]int, 0, capacity)}
+			current.load.take(job)
 			chunks[q] = current
 		}
 		current.jobs, current.indexes = append(current.jobs, job), append(current.indexes, i)
-		current.size, current.work = current.size+job.size(), current.work+job.work()
 	}
 	for _, last := range chunks {
 		send(last)
@@ -156,6 +155,19 @@ func sameRequest(first, other *Options) error {
 		return invalid("the jobs of a call must all have the same request key, digest and queue, or no request key")
 	}
 	return nil
+}
+
+// A scriptLoad is the work and the bytes of the jobs that one script adds.
+type scriptLoad struct{ work, size int }
+
+// take adds a job to the load. It returns false, and adds none, if the script would exceed maxBatch
+// or maxBatchBytes; the first job always fits.
+func (l *scriptLoad) take(job encodedJob) bool {
+	if l.work > 0 && (l.work+job.work() > maxBatch || l.size+job.size() > maxBatchBytes) {
+		return false
+	}
+	l.work, l.size = l.work+job.work(), l.size+job.size()
+	return true
 }
 
 // enqueue adds jobs with one script and returns one result for each. A nil request can't be

@@ -11,8 +11,8 @@ var (
 	// ErrInvalid is returned when an argument breaks a documented rule; nothing was changed.
 	ErrInvalid = errors.New("not valid")
 
-	// ErrNotSent is returned when a job was not added because earlier jobs of the same
-	// call could not be added.
+	// ErrNotSent is returned when a job was not added because earlier jobs of the same call,
+	// or of another call of Enqueue that shares its round trip, could not be added.
 	ErrNotSent = errors.New("not sent, since jobs before it failed")
 
 	// ErrNoJob is returned when there is no job with this id. It has finished and its result was

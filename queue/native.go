@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,13 +165,26 @@ func (a *adder) readXAdd(c *call) bool {
 	return true
 }
 
-// addByScript adds the jobs of calls, all or none.
+// addByScript adds the jobs of calls, those of each script all or none. After a script that failed,
+// the others are not sent: a silent Redis would make the last callers wait for all of them.
 func (a *adder) addByScript(ctx context.Context, calls []*call) {
-	jobs := make([]encodedJob, len(calls))
-	for i, c := range calls {
-		jobs[i] = c.job
-	}
-	for i, result := range a.queue.enqueue(ctx, jobs, nil) {
-		calls[i].result = result
+	for len(calls) > 0 {
+		var jobs []encodedJob
+		var load scriptLoad
+		for len(jobs) < len(calls) && load.take(calls[len(jobs)].job) {
+			jobs = append(jobs, calls[len(jobs)].job)
+		}
+		results := a.queue.enqueue(ctx, jobs, nil)
+		for i, result := range results {
+			calls[i].result = result
+		}
+		calls = calls[len(jobs):]
+		var duplicate *DuplicateError
+		if err := results[0].Err; err != nil && !errors.As(err, &duplicate) {
+			for _, c := range calls {
+				c.result.Err = fmt.Errorf("%w: %v", ErrNotSent, err)
+			}
+			return
+		}
 	}
 }

@@ -27,13 +27,13 @@ func (d *fixture) native() {
 }
 
 // addInParallel adds plain jobs by as many callers, which share the round trip that follows
-// the one whose reply is held. It returns their results.
-func (d *fixture) addInParallel(held *redistest.HeldReply, n int) []queue.Result {
+// the one whose reply is held. Their args have at least size bytes. It returns their results.
+func (d *fixture) addInParallel(held *redistest.HeldReply, n, size int) []queue.Result {
 	d.Helper()
 	results := make([]queue.Result, n)
 	var callers sync.WaitGroup
 	add := func(i int) {
-		id, err := d.client.Enqueue(d.Context(), queue.Raw("a", []byte(itoa(i))), &queue.Options{Queue: "q"})
+		id, err := d.client.Enqueue(d.Context(), queue.Raw("a", []byte(itoa(i)+strings.Repeat(" ", size))), &queue.Options{Queue: "q"})
 		results[i] = queue.Result{ID: id, Err: err}
 	}
 	callers.Go(func() { add(0) })
@@ -111,7 +111,7 @@ func TestLoneCallsWithMiddlewareShareRoundTrips(t *testing.T) {
 	d.must(err)
 	d.native()
 	before := proxy.Commands()
-	results := d.addInParallel(proxy.HoldReply("xadd", ""), 5)
+	results := d.addInParallel(proxy.HoldReply("xadd", ""), 5, 0)
 	if n := proxy.Commands() - before; n != 5 {
 		t.Errorf("%d commands for five jobs, want an XADD each", n)
 	}
@@ -152,7 +152,7 @@ func TestEachCallOfABatchHasItsOwnOutcome(t *testing.T) {
 	d.native()
 	held := proxy.HoldReply("xadd", "")
 	proxy.DropReply(1 + 4) // of the pipeline that follows, the fourth
-	results := d.addInParallel(held, callers)
+	results := d.addInParallel(held, callers, 0)
 	added := 0
 	for _, result := range results {
 		var unknown *rdb.OutcomeUnknownError
@@ -208,6 +208,53 @@ func TestCallsWithAndWithoutOptionsShareRoundTrips(t *testing.T) {
 	}
 	if kinds["b"] != 4 || kinds["c"] != 4 || kinds["d"] != 0 {
 		t.Errorf("the kinds are %v", kinds)
+	}
+}
+
+func TestCallsOfABatchWithLargeArgsAreAddedByScriptsOf256KiB(t *testing.T) {
+	t.Parallel()
+	const size, perScript, callers = 60_000, 4, 1 + 3*4
+	for name, failing := range map[string]bool{"each script succeeds": false, "the second one fails": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, proxy := setupProxied(t)
+			d.must(d.queue.KeepEvents(t.Context(), 100)) // so all jobs are added by scripts
+			d.add("first", queue.Options{})
+			held := proxy.HoldReply("eval", "")
+			sizes := &callSizes{}
+			d.db.AddHook(sizes)
+			var scripts sync.WaitGroup
+			if failing {
+				second := proxy.HoldReply("eval", "")
+				scripts.Go(func() { <-second.Held(); second.Release() })
+				third := proxy.HoldReply("eval", "")
+				scripts.Go(func() { <-third.Held(); third.Drop() })
+			}
+			results := d.addInParallel(held, callers, size)
+			scripts.Wait()
+			added, unknown, notSent := 0, 0, 0
+			for _, result := range results {
+				var lost *rdb.OutcomeUnknownError
+				switch {
+				case result.Err == nil:
+					added++
+				case errors.As(result.Err, &lost):
+					unknown++
+				case errors.Is(result.Err, queue.ErrNotSent):
+					notSent++
+				}
+			}
+			got, want := [4]int{added, unknown, notSent, len(d.all(queue.Waiting, 100))}, [4]int{callers, 0, 0, 1 + callers}
+			if failing {
+				want = [4]int{1 + perScript, perScript, perScript, 2 + 2*perScript}
+			}
+			if got != want {
+				t.Errorf("added, unknown, not sent and waiting: %v, want %v", got, want)
+			}
+			if sizes.largest > 256<<10 || sizes.largest < perScript*size {
+				t.Errorf("one script adds %d bytes", sizes.largest)
+			}
+		})
 	}
 }
 
