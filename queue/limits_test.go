@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,6 +268,37 @@ func TestOutcomesOfLargeJobsAreWrittenInSmallSteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Workers complete the records of large jobs, and scripts those of others: the same fields follow.
+func TestRecordsOfLargeJobsAreCompleteAsThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.Open(t, redistest.URL(t)))
+	l := d.lease("w")
+	times, failed := regexp.MustCompile(`\d{13}`), regexp.MustCompile(`"time":"[^"]*"`)
+	for disposition, jobs := range map[queue.Disposition]string{
+		queue.AttemptRetry: "delayed:jobs", queue.AttemptSnoozed: "delayed:jobs", queue.AttemptDead: "dead:jobs", queue.AttemptSucceeded: "results:jobs",
+	} {
+		var tails []string
+		for _, size := range []int{2, 65_536} {
+			id, err := d.client.Enqueue(t.Context(), queue.Raw("k", []byte(strings.Repeat("x", size))), &queue.Options{Queue: "q", Retain: time.Hour})
+			d.must(err)
+			before := time.Now().UnixMilli()
+			d.end(l, disposition, d.fetch(l, 1)...)
+			record, err := d.db.HGet(t.Context(), d.key(jobs), strings.Split(id, ":")[2]).Result()
+			d.must(err)
+			_, tail, _ := strings.Cut(record, "xx6:")
+			for _, number := range times.FindAllString(tail, -1) {
+				if at, _ := strconv.ParseInt(number, 10, 64); at < before-1000 || at > before+60_000 {
+					t.Errorf("%s: the time %d, want %d", disposition, at, before)
+				}
+			}
+			tails = append(tails, failed.ReplaceAllString(times.ReplaceAllString(tail, "TIME"), ""))
+		}
+		if tails[0] != tails[1] || !strings.Contains(tails[0], "TIME") {
+			t.Errorf("%s: %q, of a large job %q", disposition, tails[0], tails[1])
+		}
+	}
 }
 
 func TestLargeJobsAreMovedInSmallSteps(t *testing.T) {

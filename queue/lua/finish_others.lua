@@ -36,7 +36,7 @@ end
 -- key, and returns fields to append to its record.
 handlers['end'] = function(i, add_others)
   local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
-  local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
+  local keep_ms, record = tonumber(ARGV[i + 6]), completed(ARGV[i + 7], 'ended')
   if not take(line, entry) then return i + 8, 0 end
   call('HDEL', MOVED, id)
   if add_others then
@@ -85,8 +85,7 @@ function handlers.retry(i)
     count('failed', 1)
     count('retried', 1)
   end
-  local since = (not failed or wait > 0) and field('since', int(now)) or ''
-  record = record .. since .. (failed and RETRY_MARK or '') -- in one step: it may be large
+  record = completed(record, (not failed or wait > 0) and 'since', failed and RETRY_MARK)
   if failed and wait <= 0 then
     enter(entry_line(record), id, record)
   else
@@ -102,7 +101,7 @@ function handlers.dead(i)
   call('HDEL', MOVED, id)
   release(key, id, scope)
   count('failed', 1)
-  bury(id, record .. field('ended', int(now)))
+  bury(id, completed(record, 'ended'))
   return i + 6, 1
 end
 

@@ -46,31 +46,40 @@ function operate.cancel(job)
   return 'ok'
 end
 
--- Fields that a dead job loses when it is retried, besides a deadline that has
--- passed.
-local ENDED = {ended = true, outcome = true, reason = true, result = true, suspect = true, crashes = true, group = true, group_size = true, forgiven = true}
+-- The fields of a dead job that are not for its next attempt, and their values without meaning.
+local CLEARED = {'ended', '0', 'outcome', '', 'reason', '', 'result', '', 'suspect', '0', 'crashes', '0', 'group', '', 'group_size', '0'}
+
+-- revive returns the fields that amend the record of a dead job for its next attempt, in which a
+-- deadline that has passed counts no more, or the reason why it can't be retried.
+local function revive(job, record)
+  local values = values_of(record)
+  if not values or (values.kind or '') == '' then return nil, 'malformed' end
+  local key = values.unique or ''
+  if key ~= '' and values.scope ~= 'duration' then
+    local owner = holder_of_key(key)
+    if owner and owner ~= job.id then return nil, 'duplicate', key, owner end
+    hold(key, job.id, '')
+  end
+  local amended = {'forgiven', values.attempts or '0'}
+  for i = 1, #CLEARED, 2 do
+    if values[CLEARED[i]] then set(amended, CLEARED[i], CLEARED[i + 1]) end
+  end
+  if (tonumber(values.deadline) or math.huge) <= now then set(amended, 'deadline', '0') end
+  return amended
+end
 
 function operate.retry(job)
   if job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end
-  local record, values = good_record(job), nil
-  if record and job.state == 'dead' then
-    record, values = without(record, ENDED)
-    if record and (values.kind or '') == '' then record = nil end
-    if record and (tonumber(values.deadline) or math.huge) <= now then record = without(record, {deadline = true}) end
-  end
+  local record, amended = good_record(job), {}
   if not record then return 'malformed' end
   if job.state == 'dead' then
-    local key = values.unique or ''
-    if key ~= '' and values.scope ~= 'duration' then
-      local owner = holder_of_key(key)
-      if owner and owner ~= job.id then return 'duplicate', key, owner end
-      hold(key, job.id, '')
-    end
-    record = record .. field('forgiven', values.attempts or '0')
+    local why, key, owner
+    amended, why, key, owner = revive(job, record)
+    if not amended then return why, key, owner end
     count('revived', 1)
   end
   take_out(job)
-  enter(due_line(string.sub(record, 2, 2)), job.id, record)
+  enter(due_line(string.sub(record, 2, 2)), job.id, record, unpack(amended))
   notify('retried', job.id)
   return 'ok'
 end

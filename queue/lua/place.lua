@@ -18,9 +18,9 @@ local function forget(id)
   call('HDEL', CANCELLED, id)
 end
 
--- enter adds a record to the end of a line.
-local function enter(line, id, record)
-  local entry = call('XADD', KEYS[line], '*', 'id', id, 'job', record)
+-- enter adds a record to the end of a line, with names and values that amend it.
+local function enter(line, id, record, ...)
+  local entry = call('XADD', KEYS[line], '*', 'id', id, 'job', record, ...)
   call('HSET', MOVED, id, line .. ' ' .. entry)
 end
 
@@ -105,11 +105,10 @@ local function bury(id, record)
   notify('dead', id, true)
 end
 
--- finish ends a job with the outcome that its record has, and stores the record for
--- keep_ms.
+-- finish ends a job with the outcome and the end that its record has, and stores the record
+-- for keep_ms.
 local COUNTERS = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
 local function finish(outcome, id, record, key, scope, keep_ms)
-  record = record .. field('ended', int(now))
   release(key, id, scope)
   count(COUNTERS[outcome], 1)
   local awaited = notify(outcome, id, record)
@@ -123,5 +122,6 @@ end
 
 -- cancel finishes a job as cancelled.
 local function cancel(id, record)
-  finish('cancelled', id, record .. field('outcome', 'cancelled'), find(record, 'unique'), find(record, 'scope'), tonumber(find(record, 'retain')) or 0)
+  local ended = record .. field('outcome', 'cancelled') .. field('ended', int(now))
+  finish('cancelled', id, ended, find(record, 'unique'), find(record, 'scope'), tonumber(find(record, 'retain')) or 0)
 end
