@@ -25,8 +25,12 @@ import (
 //
 // Where that fails, and for jobs of other lines, the fetch runs the script.
 
-// nativeFrom is how many jobs of one line a fetch returns so that the next one begins natively.
-const nativeFrom = 32
+// A fetch that returns at least nativeFrom jobs of one line, or nativeBytes of their args, makes the
+// next one begin natively.
+const (
+	nativeFrom  = 32
+	nativeBytes = 128 << 10 // which hold Redis for 0.2 ms in a script
+)
 
 // A nativeFetch remembers the latest fetch of a lease. The zero value is ready for use.
 type nativeFetch struct {
@@ -41,12 +45,12 @@ type nativeFetch struct {
 // usually lasts, and a refused fetch costs two more round trips.
 const skipRefused = 16
 
-// after records the jobs of a fetch. At least from jobs make the next one native.
+// after records the jobs of a fetch. from is nativeFrom, or less.
 func (n *nativeFetch) after(jobs []*Job, limits FetchLimits, from int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.line, n.jobs, n.size = 0, len(jobs), 0
-	if len(jobs) < from {
+	if len(jobs) == 0 {
 		return
 	}
 	at := jobs[0].line
@@ -56,7 +60,8 @@ func (n *nativeFetch) after(jobs []*Job, limits FetchLimits, from int) {
 		}
 		n.size += job.packedSize()
 	}
-	if limits.reachedBy(n.jobs, n.size) && (at.kind() == freshLine || at.kind() == dueLine) {
+	many := n.jobs >= from || n.size >= nativeBytes
+	if many && limits.reachedBy(n.jobs, n.size) && (at.kind() == freshLine || at.kind() == dueLine) {
 		n.line = at
 	}
 }

@@ -100,6 +100,28 @@ func fetchMixed(t *testing.T, db *rdb.DB, nativeFrom int) (got string) {
 	}
 }
 
+func TestLargeJobsAreFetchedNativelyAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.Open(t, redistest.URL(t)))
+	hook := &transactions{}
+	d.db.AddHook(hook)
+	for _, c := range []struct {
+		size int
+		want int64
+	}{{1000, 0}, {128 << 10, 2}} {
+		l := d.lease(fmt.Sprint("w", c.size))
+		for range 3 {
+			_, err := d.client.Enqueue(t.Context(), queue.Raw("k", make([]byte, c.size)), &queue.Options{Queue: "q"})
+			d.must(err)
+		}
+		held := append(append(d.fetch(l, 1), d.fetch(l, 1)...), d.fetch(l, 1)...)
+		if n := hook.count.Load(); n != c.want {
+			t.Errorf("%d native fetches of 3 jobs of %d bytes, want %d", n, c.size, c.want)
+		}
+		d.end(l, queue.AttemptSucceeded, held...)
+	}
+}
+
 // What happens before a native fetch, or between its look and its command, has the effect that it
 // has before a fetch by the script.
 func TestNothingIsDeliveredNativelyAgainstAChange(t *testing.T) {
