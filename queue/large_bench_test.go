@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -99,5 +101,48 @@ func BenchmarkLargeJobs(b *testing.B) {
 		slices.Sort(times)
 		b.ReportMetric(float64(times[len(times)/2].Microseconds()), "µs-"+name)
 		b.ReportMetric(float64(times[len(times)-1].Microseconds()), "µs-longest-"+name)
+	}
+}
+
+// BenchmarkLargeValues takes a value of 700 KiB from one key to another, in each way that Redis
+// has. It reports for how long the command held Redis: the median.
+func BenchmarkLargeValues(b *testing.B) {
+	db := redistest.Open(b, redistest.Start(b).URL(0))
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	value := strings.Repeat("x", 700<<10)
+	for name, way := range map[string]struct{ before, call []any }{
+		"hset":       {nil, []any{"hset", "{v}to", "f", value}},
+		"xadd":       {nil, []any{"xadd", "{v}to", "*", "f", value}},
+		"argv":       {nil, []any{"eval", "return 1", 0, value}},
+		"argv-twice": {nil, []any{"eval", "local text = ARGV[1] .. 'x' return 1", 0, value}},
+		"hget-xadd":  {[]any{"hset", "{v}from", "f", value}, []any{"eval", "return redis.call('XADD', KEYS[2], '*', 'f', redis.call('HGET', KEYS[1], 'f'))", 2, "{v}from", "{v}to"}},
+		"lmove":      {[]any{"rpush", "{v}from", value}, []any{"eval", "redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'LEFT') return 1", 2, "{v}from", "{v}to"}},
+		"copy":       {[]any{"set", "{v}from", value}, []any{"eval", "return redis.call('COPY', KEYS[1], KEYS[2])", 2, "{v}from", "{v}to"}},
+		"rename":     {[]any{"set", "{v}from", value}, []any{"eval", "redis.call('RENAME', KEYS[1], KEYS[2]) return 1", 2, "{v}from", "{v}to"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				must(db.ConfigSet(b.Context(), "slowlog-log-slower-than", "-1").Err())
+				must(db.Del(b.Context(), "{v}from", "{v}to").Err())
+				if way.before != nil {
+					must(db.Do(b.Context(), way.before...).Err())
+				}
+				must(db.Do(b.Context(), "slowlog", "reset").Err())
+				must(db.ConfigSet(b.Context(), "slowlog-log-slower-than", "0").Err())
+				must(db.Do(b.Context(), way.call...).Err())
+				logs, err := db.SlowLogGet(b.Context(), -1).Result()
+				must(err)
+				of := slices.IndexFunc(logs, func(log redis.SlowLog) bool { return log.Args[0] == way.call[0] })
+				took = append(took, logs[of].Duration)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-held")
+		})
 	}
 }
