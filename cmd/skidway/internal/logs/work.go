@@ -212,6 +212,13 @@ func (l *cutList) Set(text string) error {
 	return nil
 }
 
+// needCountries reports whether a country database is needed to count by the dimensions.
+func (l cutList) needCountries() bool {
+	return len(l) == 0 || slices.ContainsFunc(l, func(names []string) bool {
+		return slices.Contains(names, cuts.Country.String()) || slices.Contains(names, cuts.Continent.String())
+	})
+}
+
 // String implements pflag.Value.
 func (l *cutList) String() string {
 	var texts []string
@@ -237,8 +244,11 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 	var countries *geo.DB
 	if k.noGeo {
 		k.by = cutList{{"day"}}
-	} else if countries, err = k.countries(); err != nil {
-		return nil, "", err
+	}
+	if k.by.needCountries() {
+		if countries, err = k.countries(); err != nil {
+			return nil, "", err
+		}
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
 		By: k.by, Measures: k.measures, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
@@ -246,7 +256,7 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 	if err != nil {
 		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong
 	}
-	if !k.noGeo {
+	if countries != nil {
 		warning = staleWarning(countries.Build(), time.Now())
 	}
 	return aggregation, warning, nil
