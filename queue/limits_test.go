@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -248,6 +249,53 @@ func (d *fixture) large(l *queue.Lease, n, size int) (held []*queue.Job) {
 		held = append(held, fetched.Jobs...)
 	}
 	return held
+}
+
+func TestCallsOfABatchWithLargeArgsAreAddedByScriptsOf256KiB(t *testing.T) {
+	t.Parallel()
+	const size, perScript, callers = 60_000, 4, 1 + 3*4
+	for name, failing := range map[string]bool{"each script succeeds": false, "the second one fails": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, proxy := setupProxied(t)
+			d.must(d.queue.KeepEvents(t.Context(), 100)) // so all jobs are added by scripts
+			d.add("first", queue.Options{})
+			held := proxy.HoldReply("eval", "")
+			sizes := &callSizes{}
+			d.db.AddHook(sizes)
+			var scripts sync.WaitGroup
+			if failing {
+				second := proxy.HoldReply("eval", "")
+				scripts.Go(func() { <-second.Held(); second.Release() })
+				third := proxy.HoldReply("eval", "")
+				scripts.Go(func() { <-third.Held(); third.Drop() })
+			}
+			results := d.addInParallel(held, callers, size)
+			scripts.Wait()
+			added, unknown, notSent := 0, 0, 0
+			for _, result := range results {
+				var lost *rdb.OutcomeUnknownError
+				switch {
+				case result.Err == nil:
+					added++
+				case errors.As(result.Err, &lost):
+					unknown++
+				case errors.Is(result.Err, queue.ErrNotSent):
+					notSent++
+				}
+			}
+			got, want := [4]int{added, unknown, notSent, len(d.all(queue.Waiting, 100))}, [4]int{callers, 0, 0, 1 + callers}
+			if failing {
+				want = [4]int{1 + perScript, perScript, perScript, 2 + 2*perScript}
+			}
+			if got != want {
+				t.Errorf("added, unknown, not sent and waiting: %v, want %v", got, want)
+			}
+			if sizes.largest > 256<<10 || sizes.largest < perScript*size {
+				t.Errorf("one script adds %d bytes", sizes.largest)
+			}
+		})
+	}
 }
 
 func TestOutcomesOfLargeJobsAreWrittenInSmallSteps(t *testing.T) {
