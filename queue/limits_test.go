@@ -323,7 +323,7 @@ func TestRecordsOfLargeJobsAreCompleteAsThoseOfOthers(t *testing.T) {
 	t.Parallel()
 	d := setup(t, redistest.Open(t, redistest.URL(t)))
 	l := d.lease("w")
-	times, failed := regexp.MustCompile(`\d{13}`), regexp.MustCompile(`"time":"[^"]*"`)
+	times, failed := regexp.MustCompile(`\d{13}`), regexp.MustCompile(`errors\d+|"time":"[^"]*"`)
 	for disposition, jobs := range map[queue.Disposition]string{
 		queue.AttemptRetry: "delayed:jobs", queue.AttemptSnoozed: "delayed:jobs", queue.AttemptDead: "dead:jobs", queue.AttemptSucceeded: "results:jobs",
 	} {
