@@ -59,6 +59,7 @@ distribute/stream: distribute/stream/inflate
 distribute/s3: distribute/stream
 distribute: distribute/cuts distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
 distribute/cuts: internal/filter distribute/accesslog distribute/accesslog/agents distribute/geo
+distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute/accesslog/agents internal/look internal/chart internal/escape
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute

@@ -1,0 +1,202 @@
+package htmlreport
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"skidway/distribute"
+	"skidway/internal/chart"
+)
+
+// A figure is one of the large numbers. The script finds it by its key.
+type figure struct{ Key, Name, Value, Note string }
+
+// maxFigures is the number of figures in a row of the page.
+const maxFigures = 6
+
+// figures sets the figures: those of the list below that were counted.
+func (p *page) figures(report distribute.Report, all []*cube, total *cube, days calendar) {
+	sum := func(c *cube, dim, value string, at *period) (n int64) {
+		if at == nil {
+			return 0
+		}
+		return c.sums(dim, "", *at)[value]
+	}
+	add := func(key, name, value, note string) {
+		if len(p.Figures) < maxFigures {
+			p.Figures = append(p.Figures, figure{key, name, value, note})
+		}
+	}
+	compared := func(text string, n, before int64) string {
+		if days.prior == nil || change(n, before) == "" {
+			return text
+		}
+		return change(n, before) + ", " + text
+	}
+	everything := func(at *period) (n int64) {
+		for _, line := range total.Rows {
+			if at != nil {
+				for _, count := range line.Days[at.from : at.to+1] {
+					n += count
+				}
+			}
+		}
+		return n
+	}
+	requests := everything(&days.shown)
+	add("all", "Requests", short(requests), compared(short(requests/int64(days.shown.days()))+" a day", requests, everything(days.prior)))
+	if total.has(who) {
+		for _, f := range []struct{ value, key, name string }{{people, "people", "People"}, {crawler, "crawlers", "Crawlers"}} {
+			n := sum(total, who, f.value, &days.shown)
+			add(f.key, f.name, short(n), compared(share(n, requests)+" of all", n, sum(total, who, f.value, days.prior)))
+		}
+	}
+	for _, c := range all {
+		if c.list() == "" && c.has(class) && !slices.ContainsFunc(p.Figures, func(f figure) bool { return f.Key == "errors" }) {
+			n := sum(c, class, "5xx", &days.shown)
+			add("errors", "Server errors", short(n), compared(share(n, requests)+" of all", n, sum(c, class, "5xx", days.prior)))
+		}
+	}
+	for _, c := range all {
+		if c.list() == "country" {
+			add("countries", "Countries", fmt.Sprint(countries(c, days.shown)), "with requests")
+		}
+	}
+	line := linesOf(total, days.shown)
+	busiest := slices.Index(line, slices.Max(line))
+	add("busiest", "Busiest day", dayName(days.at(days.shown.from+busiest)), short(int64(line[busiest]))+" requests")
+	tally := report.Subscriber.Tally
+	if p.Map != nil {
+		add("", "Unknown country", short(tally.Unknown), share(tally.Unknown, tally.Lines)+" of all lines")
+	}
+	add("", "Lines", short(tally.Lines), "in "+humanize.Comma(tally.Files)+" files")
+	add("", "Unparsable", short(tally.Unparsable), share(tally.Unparsable, tally.Lines)+" of all lines")
+}
+
+// countries returns the number of countries with requests in a period.
+func countries(c *cube, at period) (n int) {
+	for value, requests := range c.sums("country", "", at) {
+		if requests > 0 && len(value) == 2 && value != unknownCountry {
+			n++
+		}
+	}
+	return n
+}
+
+// linesOf returns the counts of each day of a period.
+func linesOf(c *cube, at period) []float64 { return c.line("", "", at) }
+
+// A plot has the lines of a period: all requests, those of crawlers, and of the period before.
+type plot struct {
+	Label                        string
+	Line, Area, Crawlers, Before string
+	Y, X                         []string
+}
+
+func newPlot(c *cube, hasWho bool, days calendar) (p plot) {
+	line := linesOf(c, days.shown)
+	var crawlers, before []float64
+	if hasWho {
+		crawlers = c.line(who, crawler, days.shown)
+	}
+	if days.prior != nil {
+		before = linesOf(c, *days.prior)
+	}
+	top := chart.Top(line, crawlers, before)
+	p.Line, p.Crawlers, p.Before = chart.Line(line, top), chart.Line(crawlers, top), chart.Line(before, top)
+	p.Area = chart.Area(p.Line)
+	p.Y = []string{axis(top), axis(top / 2), "0"}
+	last := days.shown.days() - 1
+	for i := range axisLabels {
+		if at := i * last / (axisLabels - 1); i == 0 || at > (i-1)*last/(axisLabels-1) {
+			p.X = append(p.X, dayName(days.at(days.shown.from+at)))
+		}
+	}
+	p.Label = fmt.Sprintf("Requests per day: least %s, most %s. The tables below have the same numbers.", humanize.Comma(int64(slices.Min(line))), humanize.Comma(int64(slices.Max(line))))
+	return p
+}
+
+// axisLabels is the number of days below the plot.
+const axisLabels = 4
+
+// A month has the days of the table of a month.
+type month struct {
+	Name, Sum string
+	Hidden    bool
+	Days      []monthDay
+}
+
+type monthDay struct {
+	Name                        string
+	N, People, Crawlers, Before string
+	Hidden                      bool
+}
+
+// monthsOf returns the tables of all days, of which those that are not shown at first are hidden.
+func monthsOf(c *cube, days calendar) (all []month) {
+	everything := period{0, days.n - 1}
+	line := linesOf(c, everything)
+	var persons, crawlers []float64
+	if c.has(who) {
+		persons, crawlers = c.line(who, people, everything), c.line(who, crawler, everything)
+	}
+	sum := int64(0)
+	for i := range days.n {
+		at := days.at(i)
+		name := at.Format("January 2006")
+		if len(all) == 0 || all[len(all)-1].Name != name {
+			all, sum = append(all, month{Name: name, Hidden: true}), 0
+		}
+		m := &all[len(all)-1]
+		d := monthDay{Name: at.Format(time.DateOnly), N: humanize.Comma(int64(line[i])), Hidden: i < days.shown.from || i > days.shown.to}
+		if persons != nil {
+			d.People, d.Crawlers = humanize.Comma(int64(persons[i])), humanize.Comma(int64(crawlers[i]))
+		}
+		if !d.Hidden {
+			m.Hidden = false
+			sum += int64(line[i])
+			if days.prior != nil {
+				d.Before = humanize.Comma(int64(line[i-days.shown.days()]))
+			}
+		}
+		m.Sum = humanize.Comma(sum) + " requests"
+		m.Days = append(m.Days, d)
+	}
+	return all
+}
+
+// An accountRow is a line of how the numbers add up.
+type accountRow struct {
+	Name, Note, N string
+	Total         bool
+}
+
+// A problem is a file whose lines are not all counted.
+type problem struct{ File, Note string }
+
+// account sets how all lines of the subscriber add up.
+func (p *page) account(report distribute.Report) {
+	t := report.Subscriber.Tally
+	row := func(name, note string, n int64, always bool) {
+		if n > 0 || always {
+			p.Account = append(p.Account, accountRow{Name: name, Note: note, N: humanize.Comma(n)})
+		}
+	}
+	row("Counted", "", t.Counted, true)
+	row("Unknown country", "private, missing or unknown address (ZZ)", t.Unknown, true)
+	row("Unparsable", "blank or in no known format", t.Unparsable, true)
+	p.Account = append(p.Account, accountRow{"Lines", "of all days", humanize.Comma(t.Lines), true})
+	for _, bad := range report.Problems {
+		p.Problems = append(p.Problems, problem{printable(bad.File), printable(bad.Detail)})
+	}
+	for _, name := range report.Abandoned {
+		p.Problems = append(p.Problems, problem{printable(name), "its upload was given up; ship it again"})
+	}
+	p.ProblemsHead = fmt.Sprintf("%d of %s files have a problem:", len(p.Problems), humanize.Comma(t.Files+t.Failed))
+	if len(p.Problems) == 1 {
+		p.ProblemsHead = fmt.Sprintf("1 of %s files has a problem:", humanize.Comma(t.Files+t.Failed))
+	}
+}

@@ -1,0 +1,276 @@
+package htmlreport
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/distribute"
+	"skidway/distribute/accesslog/agents"
+	"skidway/distribute/cuts"
+	"skidway/distribute/worldmap"
+	"skidway/internal/look"
+)
+
+// Options are settings of a page.
+type Options struct {
+	// Channel is the name of the channel; empty: files were counted without one.
+	Channel string
+
+	// Generated is the time that the page shows as that of the report.
+	Generated time.Time
+
+	// Attribution is the credit of a country database; empty: none.
+	Attribution string
+
+	// MaxBytes bounds the page. Zero means [DefaultMaxBytes].
+	MaxBytes int
+}
+
+// DefaultMaxBytes bounds a page unless Options.MaxBytes is set.
+const DefaultMaxBytes = 1 << 20
+
+// A TooLargeError is the error for a page that does not fit its bound with the fewest details.
+type TooLargeError struct{ Bytes, MaxBytes int }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the page has %d bytes with the fewest details, more than %d: choose fewer days, or allow more", e.Bytes, e.MaxBytes)
+}
+
+// ErrNoDays is the error for a report whose tables have no column day, see [Query].
+var ErrNoDays = errors.New("the report has no table by day")
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed report.css
+var reportStyle string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+// lists is the number of values of a list other than of countries.
+const lists = 50
+
+// Write writes the page of a report, whose tables are those of [Query]. It is a file of HTML that needs
+// nothing else. Errors are [ErrNoDays], a [TooLargeError], and those of w.
+func Write(w io.Writer, report distribute.Report, options Options) error {
+	hasDay := func(t cuts.Table) bool { return slices.Contains(t.By, "day") }
+	report.Tables = slices.DeleteFunc(slices.Clone(report.Tables), func(t cuts.Table) bool { return !hasDay(t) })
+	if len(report.Tables) == 0 {
+		return ErrNoDays
+	}
+	bound := cmp.Or(options.MaxBytes, DefaultMaxBytes)
+	size := 0
+	for _, listed := range []int{lists, 25, 10} {
+		var page strings.Builder
+		if err := pageTemplate.Execute(&page, newPage(report, options, listed)); err != nil {
+			return err
+		}
+		if size = page.Len(); size <= bound {
+			_, err := io.WriteString(w, page.String())
+			return err
+		}
+	}
+	return &TooLargeError{size, bound}
+}
+
+// Query returns what a page shows of counts with some settings: for each cut its dimensions by day.
+func Query(settings cuts.Settings) (by [][]string) {
+	for _, cut := range settings.Cuts {
+		names := []string{"day"}
+		for _, d := range cut {
+			if !isTime(d.Kind.String()) {
+				names = append(names, d.String())
+			}
+		}
+		by = append(by, names)
+	}
+	return by
+}
+
+// A page has what the template shows.
+type page struct {
+	Title, Heading, Of, Range string
+	StyleHash                 template.JS // base64
+	Style                     template.CSS
+
+	Days       *calendar // nil: nothing was counted
+	Compared   bool
+	HasWho     bool
+	Classes    []string
+	Figures    []figure
+	Map        *worldmap.Drawing
+	Changed    []changed
+	Plot       plot
+	Months     []month
+	Tables     []list
+	FirstTable string
+
+	Account      []accountRow
+	Problems     []problem
+	ProblemsHead string
+	Notes        []string
+}
+
+// pageStyle is the style sheet of the page.
+var pageStyle = look.Style + reportStyle
+
+func hashOf(text string) template.JS {
+	sum := sha256.Sum256([]byte(text))
+	return template.JS("sha256-" + base64.StdEncoding.EncodeToString(sum[:])) //nolint:gosec // letters and digits
+}
+
+func newPage(report distribute.Report, options Options, listed int) *page {
+	p := &page{
+		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle),
+		Style: template.CSS(pageStyle), FirstTable: "report", //nolint:gosec // our own file
+	}
+	p.Of = "Files that were counted in one run."
+	p.Title = p.Heading
+	if options.Channel != "" {
+		p.Of = fmt.Sprintf("Channel %s, counted by %s.", options.Channel, report.Subscriber.Name)
+		p.Title += ": " + options.Channel
+	}
+	p.account(report)
+	if days, ok := newCalendar(report.Tables); ok {
+		p.counts(report, days, listed)
+	}
+	p.notes(report, options)
+	return p
+}
+
+// headingOf returns what the report is about.
+func headingOf(tables []cuts.Table) string {
+	names := []string{}
+	for _, name := range []string{"country", "crawler", "status"} {
+		if slices.ContainsFunc(tables, func(t cuts.Table) bool {
+			return slices.ContainsFunc(t.By, func(c string) bool { return strings.TrimSuffix(c, "_class") == name })
+		}) {
+			names = append(names, name)
+		}
+	}
+	names = append(names, "day")
+	last := len(names) - 1
+	if last == 0 {
+		return "Requests per day"
+	}
+	return "Requests per " + strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// counts sets all that shows counts.
+func (p *page) counts(report distribute.Report, days calendar, listed int) {
+	all := cubes(report.Tables, days, listed)
+	p.Days, p.Compared = &days, days.prior != nil
+	p.Range = rangeText(days)
+	total := &cube{}
+	for _, c := range all {
+		if c.list() == "" && (total.By == "" || c.has(who)) {
+			total = c
+		}
+		p.HasWho = p.HasWho || c.has(who)
+		if c.has(class) && c.list() == "" {
+			p.Classes = classesOf(c)
+		}
+	}
+	for _, c := range all {
+		if c.list() == "" {
+			continue
+		}
+		l := listOf(c, days, p.HasWho)
+		if l.Dim == "country" {
+			drawing := worldmap.Draw(c.sums("country", "", days.shown), "requests")
+			p.Map, p.FirstTable = &drawing, "t-"+l.ID
+			if p.Compared {
+				p.Changed = changedMost(l.Rows)
+			}
+		}
+		p.Tables = append(p.Tables, l)
+	}
+	slices.SortStableFunc(p.Tables, func(a, b list) int { return rankOf(a.Dim) - rankOf(b.Dim) })
+	if p.Map == nil && len(p.Tables) > 0 {
+		p.FirstTable = "t-" + p.Tables[0].ID
+	}
+	p.figures(report, all, total, days)
+	p.Plot = newPlot(total, p.HasWho && total.has(who), days)
+	p.Months = monthsOf(total, days)
+	p.detailNotes(report.Tables, listed)
+}
+
+// rankOf returns the place of a table in the page.
+func rankOf(dim string) int {
+	order := []string{"country", "continent", "status", "status_class", "crawler", "crawler_class"}
+	if i := slices.Index(order, dim); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// classesOf returns the status classes that were counted, in their order.
+func classesOf(c *cube) (classes []string) {
+	for value := range c.sums(class, "", period{0, len(c.Rows[0].Days) - 1}) {
+		if len(value) == 3 && strings.HasSuffix(value, "xx") {
+			classes = append(classes, value)
+		}
+	}
+	slices.Sort(classes)
+	return classes
+}
+
+// rangeText returns the days as text. The script does the same.
+func rangeText(days calendar) string {
+	first, last := days.at(days.shown.from), days.at(days.shown.to)
+	text := first.Format("2 Jan 2006")
+	if n := days.shown.days(); n > 1 {
+		layout := "2 Jan"
+		if first.Year() != last.Year() {
+			layout = "2 Jan 2006"
+		}
+		text = first.Format(layout) + " to " + last.Format("2 Jan 2006") + fmt.Sprintf(", %d days", n)
+	}
+	if days.prior != nil {
+		text += ", compared with the same time before"
+	}
+	return text + "."
+}
+
+// detailNotes tells what the page leaves out to be small enough.
+func (p *page) detailNotes(tables []cuts.Table, listed int) {
+	if !p.HasWho {
+		p.Notes = append(p.Notes, "People and crawlers are not counted apart: count with --by "+with(tables[0].By, "crawler")+".")
+	}
+	if listed < lists {
+		p.Notes = append(p.Notes, fmt.Sprintf("To keep the page small, the values behind the highest %d of each table are added up.", listed))
+	}
+	for _, t := range tables {
+		if t.Folded > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("By %s there were too many different values in these days: %d of those with the fewest requests are added up as %s, and the numbers of others are the least that they can be.", strings.Join(t.By, ","), t.Folded, cuts.Other))
+		}
+	}
+}
+
+func with(by []string, name string) string { return strings.Join(append(slices.Clone(by), name), ",") }
+
+// notes adds what the foot of the page says.
+func (p *page) notes(report distribute.Report, options Options) {
+	if report.Moving {
+		p.Notes = append(p.Notes, "Counting went on while the numbers were read: they are of different times.")
+	}
+	p.Notes = append(p.Notes, "Made by Skidway, "+options.Generated.Format("2006-01-02 15:04:05 MST")+". A crawler is known by its user agent, by the list "+agents.Source()+".")
+	for _, build := range report.Subscriber.Builds {
+		p.Notes = append(p.Notes, "Country database: "+build.Build+".")
+	}
+	if options.Attribution != "" {
+		p.Notes = append(p.Notes, options.Attribution+".")
+	}
+	if p.Map != nil {
+		p.Notes = append(p.Notes, worldmap.Credit)
+	}
+}
