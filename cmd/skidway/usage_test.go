@@ -39,7 +39,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"explain without file":    {"logs explain", "missing FILE"},
 		"bad zone":                {"logs count --tz Mars/Base a.log", "Europe/Berlin"},
 		"zone of this machine":    {"logs count --tz Local a.log", "Europe/Berlin"},
-		"bad by":                  {"logs count --by week a.log", "by day"},
+		"bad by":                  {"logs count --by weekday a.log", "day, week, month"},
 		"bad switch":              {"logs count --csv-raw=maybe a.log", `invalid argument "maybe" for "--csv-raw" flag: want true or false`},
 		"bad output":              {"logs count -o xml a.log", "table, csv, json"},
 		"bad window":              {"logs count --window much a.log", "512MiB"},
