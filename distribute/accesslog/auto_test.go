@@ -308,3 +308,11 @@ func TestJoinedLinesAreBounded(t *testing.T) {
 		t.Errorf("verdict %d of the next line", verdict)
 	}
 }
+
+func TestFieldsBetweenTwoBarsAreNoService(t *testing.T) {
+	t.Parallel()
+	e := accesslog.Explain([][]byte{[]byte(`1795183205.000 || shop.example.org || 8.8.8.8 || "GET /"`)})
+	if e.Format.Wrapper() != "" {
+		t.Errorf("the wrappers %s", e.Format.Wrapper())
+	}
+}

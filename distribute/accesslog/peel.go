@@ -152,8 +152,8 @@ func peelFluentd(line, buffer []byte) (peeled, bool) {
 
 func peelCompose(line, buffer []byte) (peeled, bool) {
 	name, rest, found := bytes.Cut(line, []byte(" |"))
-	if !found || len(name) > 200 {
-		return peeled{}, false
+	if !found || len(name) > 200 || len(rest) > 0 && rest[0] == '|' {
+		return peeled{}, false // two bars separate the fields of a layout
 	}
 	name = bytes.TrimRight(withoutColour(name), " ")
 	if len(name) == 0 || bytes.ContainsAny(name, " \t\"[{:") || address(name).IsValid() {
