@@ -253,7 +253,11 @@ func TestRetentionBoundsJobsAndBytes(t *testing.T) {
 			d.must(d.queue.SetRetention(t.Context(), archive.keep(queue.RetentionLimit{Jobs: 2})))
 			d.must(d.queue.Tidy(t.Context()))
 			keeps("tidied up", 2)
-			d.must(d.queue.SetRetention(t.Context(), archive.keep(queue.RetentionLimit{Bytes: 1})))
+			small := archive.keep(queue.RetentionLimit{Bytes: 1, Age: time.Hour})
+			d.must(d.queue.SetRetention(t.Context(), small))
+			if stored, err := d.queue.Retention(t.Context()); err != nil || stored != small {
+				t.Errorf("the retention is %+v, %v, want %+v", stored, err, small)
+			}
 			add()
 			keeps("too large, all but the newest", 1)
 			d.must(d.queue.SetRetention(t.Context(), queue.Retention{}))
