@@ -125,7 +125,7 @@ func channelFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 // worker.
 func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	const topic = "subscribers"
-	statuses, err := openChannels(ctx, db)
+	statuses, err := channelStatuses(ctx, db, func(c distribute.ChannelInfo) bool { return c.Open > 0 })
 	var findings []Finding
 	for name, status := range statuses {
 		for _, l := range status.Laggards() {
@@ -153,15 +153,17 @@ func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) 
 	return findings, nil
 }
 
-// openChannels returns the statuses of the log channels that have files in Redis, by name,
-// also if there is an error.
-func openChannels(ctx context.Context, db *skidway.DB) (map[string]distribute.Status, error) {
+// maxChannels is the number of log channels whose statuses are read, those that were used last.
+const maxChannels = 100
+
+// channelStatuses returns the statuses of the log channels that a function selects, by name, also if there
+// is an error.
+func channelStatuses(ctx context.Context, db *skidway.DB, selected func(distribute.ChannelInfo) bool) (map[string]distribute.Status, error) {
 	channels, err := distribute.Channels(ctx, db)
+	channels = slices.DeleteFunc(channels, func(c distribute.ChannelInfo) bool { return !selected(c) })
+	slices.SortFunc(channels, func(a, b distribute.ChannelInfo) int { return b.Used.Compare(a.Used) })
 	statuses := map[string]distribute.Status{}
-	for _, c := range channels {
-		if c.Open == 0 {
-			continue
-		}
+	for _, c := range channels[:min(maxChannels, len(channels))] {
 		channel, err := distribute.OpenExisting(ctx, db, c.Name)
 		if err == nil {
 			statuses[c.Name], err = channel.Status(ctx)

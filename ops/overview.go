@@ -99,6 +99,27 @@ func (q *SampledQueue) Rank() Rank {
 type SampledChannel struct {
 	Name   string
 	Status distribute.Status
+	Rates  map[string]CountRate // by subscriber; without those whose status was read only once
+}
+
+// A CountRate is what the workers of a subscriber have counted in a second, between the last two reads.
+type CountRate struct {
+	Lines int64
+	Bytes int64 // of uncompressed content
+}
+
+// rates returns the rates of the subscribers since another status of the same channel.
+func rates(before, now distribute.Status) map[string]CountRate {
+	between := now.Now.Sub(before.Now).Seconds()
+	found := map[string]CountRate{}
+	for _, s := range now.Subscribers {
+		i := slices.IndexFunc(before.Subscribers, func(old distribute.SubscriberStatus) bool { return old.Name == s.Name && old.Created.Equal(s.Created) })
+		if i >= 0 && between > 0 {
+			old := before.Subscribers[i].Tally
+			found[s.Name] = CountRate{int64(float64(s.Tally.Lines-old.Lines) / between), int64(float64(s.Tally.Bytes-old.Bytes) / between)}
+		}
+	}
+	return found
 }
 
 // Full reports whether the window has no room, so that shipping waits.
@@ -240,10 +261,18 @@ func (s *Sampler) readRest(ctx context.Context) error {
 	}
 	if s.isDue("channels", slowEvery/3) {
 		err := s.read(ctx, 4, func(ctx context.Context) error {
-			statuses, err := openChannels(ctx, db)
+			statuses, err := channelStatuses(ctx, db, func(distribute.ChannelInfo) bool { return true })
+			before := map[string]distribute.Status{}
+			for _, c := range s.state.Channels {
+				before[c.Name] = c.Status
+			}
 			s.state.Channels = nil
 			for _, name := range slices.Sorted(maps.Keys(statuses)) {
-				s.state.Channels = append(s.state.Channels, SampledChannel{name, statuses[name]})
+				sampled := SampledChannel{Name: name, Status: statuses[name]}
+				if old, known := before[name]; known {
+					sampled.Rates = rates(old, sampled.Status)
+				}
+				s.state.Channels = append(s.state.Channels, sampled)
 			}
 			return err
 		})
