@@ -1,29 +1,48 @@
 package dash
 
 import (
-	"cmp"
+	"errors"
 	"slices"
-	"time"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"skidway/distribute"
-	"skidway/distribute/cuts"
 	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
 )
 
 // A ChannelPanel is a log channel with its files and subscribers.
 type ChannelPanel struct {
 	ops.SampledChannel
+	ID          string // of its questions
 	Why         []TroubleRow
+	Used        Value
+	Fill        chart.Bar
+	Lanes       []LaneRow
 	Subscribers []SubscriberRow
 	Files       []distribute.OpenFile
+}
+
+// A LaneRow is the files in Redis as a subscriber sees them; without a name it is how far they are
+// uploaded.
+type LaneRow struct {
+	Name string
+	*chart.Lane
 }
 
 // A SubscriberRow is a subscriber of a channel.
 type SubscriberRow struct {
 	distribute.SubscriberStatus
+	ID      string              // of the question whether to drop it
 	Laggard *distribute.Laggard // for which files the window waits; nil if it has counted all
 	Icon    Icon
+	Rate    Value // lines in a second
+
+	Before, Lines Value
 }
 
 // filesShown is the number of files of a channel that the page lists.
@@ -37,84 +56,120 @@ func channelsPage(p *page) error {
 	}
 	panels := []ChannelPanel{}
 	for i := range o.Channels {
-		c := &o.Channels[i]
-		panel := ChannelPanel{SampledChannel: *c, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
-		for _, t := range o.Troubles {
-			if t.Channel != nil && t.Channel.Name == c.Name {
-				panel.Why = append(panel.Why, troubleRows(p, []ops.Trouble{t})...)
-			}
-		}
-		laggards := c.Status.Laggards()
-		for _, s := range c.Status.Subscribers {
-			row := SubscriberRow{SubscriberStatus: s, Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
-			for j := range laggards {
-				if laggards[j].Subscriber == s.Name {
-					row.Laggard, row.Icon = &laggards[j], p.Icon("run", words.T("state.running"))
-					if laggards[j].Gone() {
-						row.Icon = p.Icon("bad", words.T("state.problem"))
-					}
-				}
-			}
-			panel.Subscribers = append(panel.Subscribers, row)
-		}
-		p.recorder.row("channels", c.Name)
-		panels = append(panels, panel)
+		panels = append(panels, channelPanel(p, &o.Channels[i], strconv.Itoa(i)))
 	}
 	p.Title = words.T("channels.title")
 	p.Data = panels
 	return nil
 }
 
-// countsData is the data of the page of counts.
-type countsData struct {
-	Channel, Subscriber, From, To string
-	Choices                       []CountChoice
-	Rows                          []cuts.Row
-	Columns                       []string
-	Total                         int64
-	More                          int // rows that are not shown
-	Moving                        bool
+// channelPanel returns what the page shows of a channel.
+func channelPanel(p *page, c *ops.SampledChannel, id string) ChannelPanel {
+	panel := ChannelPanel{SampledChannel: *c, ID: id, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
+	for _, t := range p.Overview().Troubles {
+		if t.Channel != nil && t.Channel.Name == c.Name {
+			panel.Why = append(panel.Why, troubleRows(p, []ops.Trouble{t})...)
+		}
+	}
+	window := words.T("channels.window", words.Bytes(c.Status.Used), words.Bytes(c.Status.Window))
+	panel.Used = p.Val("window "+c.Name, window)
+	panel.Fill = p.LiveBar("window "+c.Name, chart.Share(window, float64(c.Status.Used), float64(c.Status.Window), c.Full()))
+	panel.Lanes = channelLanes(c, panel.Files)
+	laggards := c.Status.Laggards()
+	for i, s := range c.Status.Subscribers {
+		row := SubscriberRow{SubscriberStatus: s, ID: id + "-" + strconv.Itoa(i), Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
+		for j := range laggards {
+			if laggards[j].Subscriber == s.Name {
+				row.Laggard, row.Icon = &laggards[j], p.Icon("run", words.T("state.running"))
+				if laggards[j].Gone() {
+					row.Icon = p.Icon("bad", words.T("state.problem"))
+				}
+			}
+		}
+		key := c.Name + " " + s.Name
+		row.Before, row.Lines, row.Rate = p.Val("before "+key, s.Pending), p.Val("lines "+key, s.Tally.Lines), p.Val("rate "+key, words.None)
+		if rate, known := c.Rates[s.Name]; known {
+			row.Rate = p.Val("rate "+key, rate.Lines)
+		}
+		p.row("subscribers "+c.Name, key)
+		panel.Subscribers = append(panel.Subscribers, row)
+	}
+	for _, file := range panel.Files {
+		p.row("files "+c.Name, c.Name+" "+file.Name)
+	}
+	return panel
 }
 
-// A CountChoice is a subscriber whose counts can be shown.
-type CountChoice struct{ Channel, Subscriber string }
-
-// countsShown is the number of rows that the page shows, those with the most requests.
-const countsShown = 500
-
-// countsBack is how far the page looks back without a first day.
-const countsBack = 31 * 24 * time.Hour
-
-// countsPage is the table of the counts of a subscriber. Without one it is that of the first channel.
-func countsPage(p *page) error {
-	data := countsData{Channel: p.request.FormValue("channel"), Subscriber: p.request.FormValue("subscriber"), From: p.request.FormValue("from"), To: p.request.FormValue("to")}
-	for _, c := range p.Overview().Channels {
-		for _, s := range c.Status.Subscribers {
-			data.Choices = append(data.Choices, CountChoice{c.Name, s.Name})
-		}
+// channelLanes returns a lane of the files in Redis and one for each subscriber, the oldest file at the
+// left. A width is the bytes of the window that a file uses; the whole is the window.
+func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []LaneRow {
+	if len(files) == 0 {
+		return nil
 	}
-	if len(data.Choices) > 0 && data.Channel == "" {
-		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
+	whole := max(c.Status.Window, c.Status.Used)
+	lanes := []LaneRow{{"", chart.NewLane(words.T("channels.lane", len(files), words.Ratio(c.Status.Used, whole)))}}
+	for _, s := range c.Status.Subscribers {
+		counted := 0
+		for _, file := range files {
+			if !slices.Contains(file.Waiting, s.Name) {
+				counted++
+			}
+		}
+		lanes = append(lanes, LaneRow{s.Name, chart.NewLane(words.T("channels.lane_of", s.Name, counted, len(files)))})
 	}
-	data.From = cmp.Or(data.From, p.Now().Add(-countsBack).UTC().Format(time.DateOnly))
-	p.Title = words.T("counts.title")
-	if data.Channel != "" {
-		if !slices.Contains(data.Choices, CountChoice{data.Channel, data.Subscriber}) {
-			return notFound(p)
+	behind := int64(0)
+	for _, file := range files {
+		size := words.T("channels.lane_file", file.Name, words.Bytes(file.Held))
+		lanes[0].Add(size, "g", behind, file.Held, whole)
+		for i := range lanes[1:] {
+			lane := &lanes[i+1]
+			if slices.Contains(file.Waiting, lane.Name) {
+				lane.Add(words.T("channels.lane_waits", file.Name), "w", behind, file.Held, whole)
+			} else {
+				lane.Add(size, "f", behind, file.Held, whole)
+			}
 		}
-		channel, err := distribute.OpenExisting(p.ctx(), p.dash.db, data.Channel)
-		if err != nil {
-			return err
-		}
-		report, err := channel.Report(p.ctx(), data.Subscriber, &cuts.Query{From: data.From, To: data.To})
-		if err != nil {
-			return err
-		}
-		table := report.Tables[0]
-		data.Rows = table.Top(countsShown)
-		data.More, data.Moving, data.Total = len(table.Rows)-len(data.Rows), report.Moving, report.Subscriber.Tally.Lines
-		data.Columns = table.By
+		behind += file.Held
 	}
-	p.Data = data
-	return nil
+	return lanes
+}
+
+// channelOf returns the channel that a form names.
+func channelOf(p *page) (*distribute.Channel, error) {
+	return distribute.OpenExisting(p.ctx(), p.dash.db, p.request.PostForm.Get("channel"))
+}
+
+// setWindow is the action that changes how many bytes the files of a channel may use in Redis.
+func setWindow(p *page) (string, message, error) {
+	const to = "/channels"
+	channel, err := channelOf(p)
+	if err != nil {
+		return to, message{}, err
+	}
+	text := strings.TrimSpace(p.request.PostForm.Get("window"))
+	bytes, err := humanize.ParseBytes(text)
+	if err != nil || bytes == 0 || bytes > maxWindow {
+		return to, message{}, &textError{words.T("channels.no_size", words.Cut(text, 80))}
+	}
+	err = p.audited("window", access.All, channel.Name()+" "+text, 0, func() error { return channel.SetWindow(p.ctx(), int64(bytes)) })
+	return to, done("channels.did_window", channel.Name(), words.Bytes(bytes)), err
+}
+
+// maxWindow bounds what a form may set as a window.
+const maxWindow = 1 << 44
+
+// dropSubscriber is the action that removes a subscriber of a channel with its counts. Its name must have been
+// typed.
+func dropSubscriber(p *page) (string, message, error) {
+	const to = "/channels"
+	channel, err := channelOf(p)
+	if err != nil {
+		return to, message{}, err
+	}
+	name := p.request.PostForm.Get("subscriber")
+	if p.request.PostForm.Get("name") != name {
+		return to, message{}, errors.New(words.T("channels.wrong_name"))
+	}
+	err = p.audited("unsubscribe", access.All, channel.Name()+" "+name, 1, func() error { return channel.Unsubscribe(p.ctx(), name) })
+	return to, done("channels.did_drop", name, channel.Name()), err
 }

@@ -2,6 +2,7 @@ package dash_test
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
 	f.must(err)
 	page := f.get("/channels")
-	f.want(page, http.StatusOK, "1 channel.", "countries", "&lt;img src=x&gt;.log", "1 of 1 files in Redis are shown.", `aria-current="page" data-key="c"`)
+	f.want(page, http.StatusOK, "1 channel.", "countries", "&lt;img src=x&gt;.log", "1 of 1 files in Redis are shown.", `aria-label="countries has counted 0 of 1 files"`, "&lt;img src=x&gt;.log: not counted yet</title>", "Drop subscriber countries of web?", "How much may the files of web use in Redis?", `aria-current="page" data-key="c"`)
 	if strings.Contains(page.body, "<img") {
 		t.Errorf("the name of a file is in the page as HTML: %s", page.body)
 	}
@@ -38,7 +39,26 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.must(err)
 	_, err = worker.Work(t.Context())
 	f.must(err)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, "<td>"+time.Now().UTC().Format(time.DateOnly)+"</td>", `<td class="n">1</td>`)
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+time.Now().UTC().Format(time.DateOnly)+"</td>", `<span data-v="count `+time.Now().UTC().Format(time.DateOnly)+` `, "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
+
+	// The window, and the end of a subscriber.
+	window := url.Values{"channel": {"web"}, "window": {"2 GiB"}}
+	f.want(f.follow(f.post("/channels/window", window)), http.StatusOK, "The window of channel web is 2.0 GiB.")
+	if status, err := channel.Status(t.Context()); err != nil || status.Window != 2<<30 {
+		t.Errorf("the window is %d, %v", status.Window, err)
+	}
+	window.Set("window", "much")
+	f.want(f.follow(f.post("/channels/window", window)), http.StatusOK, "much is no size")
+	drop := url.Values{"channel": {"web"}, "subscriber": {"countries"}, "name": {"web"}}
+	f.want(f.follow(f.post("/channels/drop", drop)), http.StatusOK, "That is not the name of the subscriber.")
+	drop.Set("name", "countries")
+	f.want(f.follow(f.post("/channels/drop", drop)), http.StatusOK, "Subscriber countries of channel web is dropped.")
+	if left, err := channel.Subscribers(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("the subscribers are %+v, %v", left, err)
+	}
+	f.who = principal(t, "view:*", "operate:*")
+	f.want(f.post("/channels/drop", drop), http.StatusForbidden)
 	f.who = principal(t, "view:mail")
 	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"html/template"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/stream"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -157,4 +159,38 @@ func mountedAt(r *http.Request) string {
 		return ""
 	}
 	return strings.TrimSuffix(base, "/")
+}
+
+type nonceKey struct{}
+
+// strictHeaders sets the headers of every answer. Only the script with the nonce of the answer
+// runs, nothing comes from another host, and no script can insert HTML.
+func strictHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		nonce := rand.Text()
+		header := w.Header()
+		header.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'")
+		header.Set("Referrer-Policy", "same-origin") // "no-referrer" makes forms send "Origin: null"
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), nonceKey{}, nonce)))
+	})
+}
+
+// nonceOf returns the nonce of the script of an answer.
+func nonceOf(r *http.Request) string {
+	nonce, _ := r.Context().Value(nonceKey{}).(string)
+	return nonce
+}
+
+// LoginPage writes the page with the form of the login, for [access.GateConfig].
+func (d *Dash) LoginPage(w http.ResponseWriter, r *http.Request, form access.LoginForm) {
+	strictHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := d.newPage(w, r, &route{})
+		p.base = strings.TrimSuffix(r.URL.Path, "/login")
+		p.Title, p.Status, p.Data = words.T("login.title"), form.Status, form
+		p.write("login")
+	})).ServeHTTP(w, r)
 }

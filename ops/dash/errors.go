@@ -25,7 +25,7 @@ type errorsData struct {
 	Queue, Kind, Text string // the filter
 	Queues            []string
 	Rows              []ErrorRow
-	Count             string // of the groups
+	Count             Value // of the groups
 	Unreadable        []error
 	Shell             string
 }
@@ -64,13 +64,14 @@ func errorsPage(p *page) error {
 		data.Rows = append(data.Rows, errorRow(p, group))
 	}
 	data.Unreadable = report.Unreadable
-	data.Count = words.T("errors.count", len(report.Groups))
+	count := words.T("errors.count", len(report.Groups))
 	if len(data.Rows) < len(report.Groups) {
-		data.Count += " " + words.T("errors.first", len(data.Rows))
+		count += " " + words.T("errors.first", len(data.Rows))
 	}
 	if data.Queue == "" && len(names) < len(data.Queues) {
-		data.Count += " " + words.T("errors.some_queues", len(names), len(data.Queues))
+		count += " " + words.T("errors.some_queues", len(names), len(data.Queues))
 	}
+	data.Count = p.Val("count", count)
 	data.Shell = "skidway errors list " + cmp.Or(data.Queue, "QUEUE")
 	if data.Kind != "" {
 		data.Shell += " --kind " + shellQuote(data.Kind)

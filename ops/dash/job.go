@@ -107,6 +107,7 @@ func showJob(p *page, job *queue.Job) (err error) {
 		result := payload(job.Result)
 		data.Result = &result
 	}
+	data.Badge = p.LiveBadge("state", data.Badge)
 	data.Hidden = !p.revealed && strings.Contains(string(job.Args)+string(job.Result), ops.Hidden)
 	if data.Log, err = p.dash.ops.Log(p.ctx(), id); err != nil {
 		return err

@@ -53,10 +53,11 @@ func (l links) GrayIcon(name, label string) Icon {
 type Badge struct {
 	Class, Text string
 	Icon        Icon
+	Key         string // of a live one; empty for none
 }
 
 // Badge returns a state with the icon of a name.
 func (l links) Badge(icon, text string) Badge {
 	drawn := l.Icon(icon, "")
-	return Badge{drawn.Class, text, drawn}
+	return Badge{Class: drawn.Class, Text: text, Icon: drawn}
 }

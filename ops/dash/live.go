@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/stream"
 	"skidway/ops/dash/internal/words"
@@ -125,7 +127,7 @@ func (f *follower) step() (*event, <-chan struct{}, error) {
 		}
 		f.checked = time.Now()
 	}
-	drawn := f.dash.drawings.get(f)
+	drawn, next := f.dash.drawings.get(f)
 	if drawn.err != nil {
 		return nil, nil, drawn.err
 	}
@@ -142,17 +144,18 @@ func (f *follower) step() (*event, <-chan struct{}, error) {
 	}
 	f.last = drawn.recorder
 	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
-		return nil, drawn.next, nil
+		return nil, next, nil
 	}
-	return changed, drawn.next, nil
+	return changed, next, nil
 }
 
 // A drawing is a page that was drawn for its live values alone, for all who see the same.
 type drawing struct {
 	recorder
-	once sync.Once
-	next <-chan struct{} // closed when there are later figures
-	err  error
+	once  sync.Once
+	drawn time.Time
+	next  <-chan struct{} // closed when there are later figures
+	err   error
 }
 
 // drawings are the latest drawings of pages, so that any number of viewers of a page cost Redis what
@@ -162,27 +165,31 @@ type drawings struct {
 	latest map[string]*drawing
 }
 
-// get returns the drawing of a follower's page from the latest figures.
-func (d *drawings) get(f *follower) *drawing {
+// keepDrawings is the time after which a drawing of older figures is dropped; no page uses one for longer.
+const keepDrawings = 15 * time.Second
+
+// get returns the drawing of a follower's page from the latest figures, or from those of a short time ago if the
+// page reads Redis itself, and a channel that is closed when there are later figures.
+func (d *drawings) get(f *follower) (*drawing, <-chan struct{}) {
 	_, next := f.dash.sampler.Overview(f.request.Context())
 	settings := readSettings(f.request)
-	key := fmt.Sprint(f.target, " ", mountedAt(f.request), settings.Zone, f.who)
-	if f.who != nil {
-		key = fmt.Sprint(f.target, " ", mountedAt(f.request), settings.Zone, *f.who)
+	key := fmt.Sprint(f.target, " ", mountedAt(f.request), " ", settings.Zone)
+	if f.who != nil { // else the page is refused
+		key += fmt.Sprint(f.who.Scopes)
 	}
 	d.mu.Lock()
 	found := d.latest[key]
-	if found == nil || found.next != next {
+	if found == nil || found.next != next && time.Since(found.drawn) >= f.route.every {
 		if d.latest == nil {
 			d.latest = map[string]*drawing{}
 		}
-		maps.DeleteFunc(d.latest, func(_ string, other *drawing) bool { return other.next != next })
-		found = &drawing{recorder: recorder{map[string]string{}, map[string][]string{}}, next: next}
+		maps.DeleteFunc(d.latest, func(_ string, other *drawing) bool { return time.Since(other.drawn) > keepDrawings })
+		found = &drawing{recorder: recorder{map[string]string{}, map[string][]string{}}, drawn: time.Now(), next: next}
 		d.latest[key] = found
 	}
 	d.mu.Unlock()
 	found.once.Do(func() { found.err = f.draw(&found.recorder) })
-	return found
+	return found, next
 }
 
 // draw draws the page for its live values alone.
@@ -206,9 +213,13 @@ func (f *follower) draw(into *recorder) error {
 	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
 }
 
-// liveError returns nil for an error that may pass: the page stays as it is, and its header says that Redis
-// is away.
+// liveError returns nil for an error that may pass: the page stays as it is, and its header says if Redis is
+// away.
 func liveError(p *page, err error) error {
+	var busy *ops.BusyError
+	if errors.As(err, &busy) {
+		return nil
+	}
 	if p.Overview().Away != nil {
 		p.recorder.set("away", p.Away())
 		return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/distribute"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -70,6 +71,33 @@ func TestStreamsCarryWhatHasChanged(t *testing.T) {
 	f.await(overview, `"why":"end"`)
 	f.await(one, "")
 	f.want(f.get("/live?page=/"), http.StatusTooManyRequests)
+}
+
+func TestEveryLivePageHasAStream(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "email.send", `{}`, queue.Options{})
+	f.count("mail", "email.send", "connection refused", 40, 2)
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(t.Context(), "countries", ""))
+	beat := func(concurrency int) {
+		t.Helper()
+		_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: "worker-1", Length: time.Minute, Info: &queue.PoolInfo{Name: "worker-1", Queues: []string{"mail"}, Concurrency: concurrency}})
+		f.must(err)
+	}
+	beat(2)
+	server := httptest.NewServer(f.dash)
+	t.Cleanup(server.Close)
+	t.Cleanup(f.dash.EndStreams)
+	workers := f.stream(server.URL, "/workers")
+	f.await(workers, `"held worker-1":"0 of 2"`)
+	f.await(f.stream(server.URL, "/errors"), `"count":"1 group of failed attempts`)
+	f.await(f.stream(server.URL, "/channels"), `"before web countries":"0"`)
+	f.await(f.stream(server.URL, "/operations"), `"as_of"`)
+	beat(3)
+	f.await(workers, `"held worker-1":"0 of 3"`)
+	f.await(f.stream(server.URL, "/counts?channel=web&subscriber=countries"), `"total":"0"`)
 }
 
 func TestAFifthStreamOfASessionEndsTheOldest(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"skidway"
+	"skidway/distribute/cuts"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/words"
@@ -143,6 +144,7 @@ func (p *page) fail(err error) {
 		noQueue *ops.NoQueueError
 		busy    *ops.BusyError
 		away    *skidway.UnreachableError
+		query   *cuts.QueryError
 	)
 	p.Status = http.StatusInternalServerError
 	switch {
@@ -152,7 +154,7 @@ func (p *page) fail(err error) {
 		p.Status, data.Text = http.StatusNotFound, words.T("error.no_queue", noQueue.Name)
 	case errors.Is(err, queue.ErrNoJob):
 		p.Status, data.Text = http.StatusNotFound, words.T("error.no_job")
-	case errors.Is(err, queue.ErrInvalid):
+	case errors.Is(err, queue.ErrInvalid), errors.As(err, &query):
 		p.Status = http.StatusBadRequest
 	case errors.As(err, &busy):
 		p.Status = http.StatusTooManyRequests

@@ -3,9 +3,7 @@ package dash
 import (
 	"cmp"
 	"errors"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +29,7 @@ type queueData struct {
 	Priorities []PriorityRow
 	Workers    []*ops.Worker
 	Errors     []stats.ErrorGroup
+	Kept       []KeptRow
 	Purge      []queue.State // in which there are jobs that can be deleted
 }
 
@@ -45,7 +44,7 @@ type KindRow struct {
 // A PriorityRow is the waiting jobs of a priority.
 type PriorityRow struct {
 	Name  string
-	Count int
+	Count Value
 	Bar   chart.Bar
 }
 
@@ -75,6 +74,9 @@ func queuePage(p *page) error {
 		return err
 	}
 	data.Workers = fleet.Serving(data.Name)
+	if data.Kept, err = keptRows(p, data.Name); err != nil {
+		return err
+	}
 	data.setSeries(p, series)
 	data.setState(p)
 	p.Title = words.T("queue.title", data.Name)
@@ -103,7 +105,7 @@ func sampled(p *page, q *queue.Queue) (*ops.SampledQueue, error) {
 // setState sets what depends on the state of the queue.
 func (d *queueData) setState(p *page) {
 	icon, text := queueState(d.Queue)
-	d.Badge = p.Badge(icon, text)
+	d.Badge = p.LiveBadge("state", p.Badge(icon, text))
 	for _, t := range p.Overview().Troubles {
 		if t.Queue != nil && t.Queue.Name == d.Name && t.Name != "paused" {
 			d.Why = append(d.Why, troubleRows(p, []ops.Trouble{t})...)
@@ -118,7 +120,8 @@ func (d *queueData) setState(p *page) {
 	}
 	for _, priority := range []queue.Priority{queue.High, queue.Normal, queue.Low} {
 		n := d.Queue.Depth.WaitingBy[priority]
-		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), n, chart.Share("", float64(n), float64(d.Queue.Depth.Waiting), false)})
+		bar := chart.Share("", float64(n), float64(d.Queue.Depth.Waiting), false)
+		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), p.Val("waits "+priority.String(), n), p.LiveBar("waits "+priority.String(), bar)})
 	}
 	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
 		if ops.InState(d.Queue.Depth, state) > 0 {
@@ -216,54 +219,6 @@ func purgeQueue(p *page) (string, message, error) {
 		return to, message{}, err
 	}
 	return operate(p, asked, "purge", to)
-}
-
-// retainQueue is the action that sets how long jobs that have ended are kept.
-func retainQueue(p *page) (string, message, error) {
-	q, err := namedQueue(p)
-	if err != nil {
-		return "/queues", message{}, err
-	}
-	to := queuePath(q.Name(), "")
-	retention, err := parseRetention(p.request.PostForm)
-	if err != nil {
-		return to, message{}, err
-	}
-	err = p.audited("retention", q.Name(), retention.text(), 0, func() error { return q.SetRetention(p.ctx(), retention.Retention) })
-	return to, done("queue.retained", q.Name()), err
-}
-
-// retention is the limits of a form.
-type retention struct{ queue.Retention }
-
-// parseRetention reads the limits of a form; an empty field means the default.
-func parseRetention(form url.Values) (r retention, err error) {
-	number := func(field string) int64 {
-		text := strings.TrimSpace(form.Get(field))
-		if text == "" || err != nil {
-			return 0
-		}
-		n, wrong := strconv.ParseInt(text, 10, 64)
-		if wrong != nil || n < 0 || n > 1<<40 {
-			err = errors.New(words.T("queue.no_number", text))
-		}
-		return n
-	}
-	const day = 24 * time.Hour
-	limit := func(name string) queue.RetentionLimit {
-		days := min(number(name+"_days"), 36500)
-		return queue.RetentionLimit{Jobs: int(number(name + "_jobs")), Bytes: number(name+"_mib") << 20, Age: time.Duration(days) * day}
-	}
-	r.Dead, r.Results = limit("dead"), limit("results")
-	return r, err
-}
-
-// text returns the limits for the audit.
-func (r retention) text() string {
-	one := func(l queue.RetentionLimit) string {
-		return strconv.Itoa(l.Jobs) + " jobs, " + strconv.FormatInt(l.Bytes, 10) + " bytes, " + l.Age.String()
-	}
-	return "dead: " + one(r.Dead) + "; results: " + one(r.Results)
 }
 
 // who returns the name of the principal as it stands in the audit: that of a token is no user's.

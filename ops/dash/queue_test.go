@@ -30,7 +30,16 @@ func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
 	f.want(a, http.StatusSeeOther)
 	f.want(f.follow(a), http.StatusOK, "Queue mail is paused.", "is paused by anna: “&lt;b&gt;moves&lt;/b&gt;”. 3 wait.", "/queues/mail/resume")
 	f.want(f.follow(f.post("/queues/mail/resume", nil)), http.StatusOK, "Queue mail is resumed.", "Pause…")
-	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"10"}, "dead_days": {"2"}})), http.StatusOK, "The limits of queue mail are set.")
+	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"10"}, "dead_days": {"2"}})), http.StatusOK, "The limits of queue mail are set.", `name="dead_days" value="2"`, "10 jobs, 2d", "as by default")
+	pool, err := f.queues.ForPool("mail")
+	f.must(err)
+	exact := queue.Retention{Dead: queue.RetentionLimit{Jobs: 10, Bytes: 1000, Age: 36 * time.Hour}}
+	f.must(pool.SetRetention(t.Context(), exact))
+	f.post("/queues/mail/retention", url.Values{"dead_jobs": {"20"}, "dead_days": {"1"}})
+	exact.Dead.Jobs = 20
+	if kept, err := pool.Retention(t.Context()); err != nil || kept != exact {
+		t.Errorf("it keeps %+v, %v", kept, err)
+	}
 	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"many"}})), http.StatusOK, "Not done: many is no number.")
 
 	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mial"}})), http.StatusOK, "That is not the name of the queue.", `data-v="waiting">3<`)
@@ -42,7 +51,7 @@ func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
 	for _, e := range entries {
 		actions[e.Action+" by "+e.Who]++
 	}
-	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 2, "purge": 2} {
+	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 4, "purge": 2} {
 		if actions[action+" by anna"] != n {
 			t.Errorf("the audit has %v", actions)
 		}

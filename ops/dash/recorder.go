@@ -1,6 +1,9 @@
 package dash
 
-import "skidway/ops/dash/internal/words"
+import (
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
+)
 
 // A recorder keeps the live values of a page while it is drawn: those that [page.Val] returns, and the
 // ids of rows. A nil one keeps nothing.
@@ -37,6 +40,20 @@ func (r *recorder) Val(key string, value any) Value {
 	}
 	r.set(key, v.Text)
 	return v
+}
+
+// LiveBadge returns a badge that the stream changes in place, with its shape and colour.
+func (r *recorder) LiveBadge(key string, badge Badge) Badge {
+	badge.Key = key
+	r.set("badge "+key, badge.Class+"\n"+badge.Icon.Class+"\n"+badge.Icon.Href+"\n"+badge.Text)
+	return badge
+}
+
+// LiveBar returns a bar whose width the stream changes in place.
+func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
+	bar.Key = key
+	r.set("width "+key, bar.Width)
+	return bar
 }
 
 // Bad returns a value that is shown as a problem if it is above zero.

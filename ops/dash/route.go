@@ -3,6 +3,7 @@ package dash
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"skidway/ops/access"
 )
@@ -25,10 +26,12 @@ type route struct {
 
 	// Of a page: its template in pages/, and the function that fills it in. rail is its place in the list
 	// of pages, as the text rail.NAME, empty for none. key is its second letter behind "g".
-	// live pages change in place: only those whose function reads what all viewers share.
+	// live pages change in place. Their viewers share a drawing, for as long as every if the function reads
+	// Redis itself, and else until the sampler has later figures.
 	template string
 	page     func(*page) error
 	live     bool
+	every    time.Duration
 	rail     string
 	key      string
 
@@ -44,22 +47,22 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 	routes = []route{
 		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, live: true, rail: "overview", key: "o"},
 		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, live: true, rail: "queues", key: "q"},
-		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, live: true},
+		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, live: true, every: 2 * time.Second},
 
 		{pattern: "GET /jobs", right: access.View, scope: anyQueue, template: "jobs", page: jobsPage, rail: "jobs", key: "j"},
 		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs},
 		{pattern: "GET /jobs/question", right: access.View, scope: anyQueue, template: "question", page: questionPage},
-		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage, live: true},
+		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage, live: true, every: 2 * time.Second},
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
 
-		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, rail: "errors", key: "e"},
-		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, rail: "workers", key: "w"},
-		{pattern: "GET /operations", right: access.View, scope: anyQueue, template: "operations", page: operationsPage, rail: "operations"},
+		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, live: true, every: 10 * time.Second, rail: "errors", key: "e"},
+		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, live: true, every: 2 * time.Second, rail: "workers", key: "w"},
+		{pattern: "GET /operations", right: access.View, scope: anyQueue, template: "operations", page: operationsPage, live: true, every: 2 * time.Second, rail: "operations"},
 		{pattern: "GET /schedules", right: access.View, scope: anyQueue, template: "schedules", page: schedulesPage, rail: "schedules", key: "s"},
 		{pattern: "GET /schedules/edit", right: access.View, scope: anyQueue, template: "schedule", page: scheduleFormPage},
 		{pattern: "GET /enqueue", right: access.Enqueue, scope: anyQueue, template: "enqueue", page: enqueuePage, rail: "enqueue"},
-		{pattern: "GET /channels", right: access.View, scope: allQueues, template: "channels", page: channelsPage, rail: "channels", key: "c"},
-		{pattern: "GET /counts", right: access.View, scope: allQueues, template: "counts", page: countsPage, rail: "counts"},
+		{pattern: "GET /channels", right: access.View, scope: allQueues, template: "channels", page: channelsPage, live: true, rail: "channels", key: "c"},
+		{pattern: "GET /counts", right: access.View, scope: allQueues, template: "counts", page: countsPage, live: true, every: 10 * time.Second, rail: "counts"},
 		{pattern: "GET /chats", right: access.View, scope: allQueues, template: "chats", page: chatsPage, rail: "chats"},
 		{pattern: "GET /audit", right: access.Admin, scope: allQueues, template: "audit", page: auditPage, rail: "audit", key: "a"},
 		{pattern: "GET /redis", right: access.View, scope: allQueues, template: "redis", page: redisPage, rail: "redis"},
@@ -87,6 +90,8 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /schedules/put", right: access.View, scope: anyQueue, action: putSchedule},       // it checks the job that it adds
 		{pattern: "POST /schedules/change", right: access.View, scope: anyQueue, action: changeSchedule}, // it checks the queue
 
+		{pattern: "POST /channels/window", right: access.Operate, scope: allQueues, action: setWindow},
+		{pattern: "POST /channels/drop", right: access.Admin, scope: allQueues, action: dropSubscriber},
 		{pattern: "POST /chats/drop", right: access.Admin, scope: allQueues, action: dropMember},
 
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},

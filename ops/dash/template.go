@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html/template"
 	"regexp"
+	"strings"
 
 	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
@@ -26,6 +27,7 @@ func parseTemplates() (*template.Template, error) {
 		"ratio": words.Ratio,
 		"long":  words.Long,
 		"dict":  dict,
+		"join":  strings.Join,
 		"int64": func(n int) int64 { return int64(n) },
 		"state_icon": func(state queue.State) string {
 			if state == queue.Dead {

@@ -16,7 +16,7 @@ import (
 type workersData struct {
 	Vanished []queue.PoolInfo
 	Rows     []WorkerRow
-	Count    string
+	Count    Value
 	Versions []string // more than one: they are mixed
 	Longest  []RunningRow
 	Of       int // jobs that workers hold, as far as they were read
@@ -34,6 +34,9 @@ type WorkerRow struct {
 	Odd     bool          // whether its version is not that of most
 	Why     string        // it can't be told anything
 }
+
+// LongestText returns how long the worker has held one of its jobs.
+func (r WorkerRow) LongestText() string { return oldest(r.Longest) }
 
 // A ServedQueue is a queue of a worker, or a pattern without a page of its own.
 type ServedQueue struct{ Name, Href string }
@@ -74,7 +77,7 @@ func workersPage(p *page) error {
 		held += worker.Held()
 		slots += worker.Concurrency
 	}
-	data.Count = words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), slots)
+	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), slots))
 	jobs, all := fleet.Longest(longestShown)
 	data.Of = all
 	for _, job := range jobs {
@@ -84,6 +87,7 @@ func workersPage(p *page) error {
 		}
 		row := RunningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
 		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
+		p.row("longest", job.ID)
 		data.Longest = append(data.Longest, row)
 	}
 	p.Title = words.T("workers.title")
@@ -107,6 +111,7 @@ func workerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions []
 	if len(worker.Jobs) > 0 {
 		row.Longest = fleet.Now.Sub(worker.Jobs[0].Taken)
 	}
+	row.Badge = p.LiveBadge("worker "+worker.Name, row.Badge)
 	row.Odd = len(versions) > 1 && worker.Version != versions[0]
 	p.recorder.row("workers", worker.Name)
 	return row

@@ -52,7 +52,7 @@ let first = true
 const busy = () => document.querySelector('[popover]:popover-open, tbody :checked, .wide:hover, table:focus-within')
 
 const setValue = (element, text) => {
-  if (element.textContent === text || element.querySelector('svg')) return
+  if (element.textContent === text) return
   element.textContent = text
   element.classList.toggle('dim', text === '0' || text === '–')
   if (still || first) return
@@ -60,6 +60,16 @@ const setValue = (element, text) => {
   void element.offsetWidth
   element.classList.add('chg')
 }
+
+// Badges and bars: the shape, the colour and the width of elements that are there.
+const setBadge = (element, value) => {
+  const [colour, shape, href, text] = value.split('\n')
+  element.className = 'b ' + colour
+  element.querySelector('svg').setAttribute('class', 'i ' + shape)
+  element.querySelector('use').setAttribute('href', href)
+  element.querySelector('span').textContent = text
+}
+const find = (name, key) => all('[data-' + name + '="' + CSS.escape(key) + '"]')
 
 const say = text => {
   const line = byId('news-text')
@@ -70,6 +80,8 @@ const say = text => {
 const show = change => {
   for (const [key, text] of Object.entries(change.values || {})) {
     for (const element of values.get(key) || []) setValue(element, text)
+    if (key.startsWith('badge ')) find('badge', key.slice(6)).forEach(element => setBadge(element, text))
+    if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
     }

@@ -25,8 +25,8 @@ func Line(label string, values []float64) *Spark {
 	return &Spark{label, true, *chart.NewSpark(values, 0, max(1, slices.Max(values)))}
 }
 
-// A Bar is a share of a whole.
-type Bar struct{ Label, Class, Width string }
+// A Bar is a share of a whole. Key names its width among the live values; empty for none.
+type Bar struct{ Label, Class, Width, Key string }
 
 // Share returns the bar of a share; bad ones are drawn as a problem.
 func Share(label string, part, whole float64, bad bool) Bar {
@@ -38,7 +38,7 @@ func Share(label string, part, whole float64, bad bool) Bar {
 	if whole > 0 {
 		width = 100 * min(1, part/whole)
 	}
-	return Bar{label, class, chart.Coordinate(width)}
+	return Bar{Label: label, Class: class, Width: chart.Coordinate(width)}
 }
 
 // A Plot is a large chart: an area with its line, another line, and bars of failures below on their

@@ -1,0 +1,157 @@
+package dash
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/distribute"
+	"skidway/distribute/cuts"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
+)
+
+// countsData is the data of the page of counts.
+type countsData struct {
+	Channel, Subscriber, From, To string
+	Choices                       []CountChoice
+	Total                         Value    // lines that were counted, in all
+	Columns                       []string // of the rows
+	Plot                          *chart.Plot
+	Members                       []MemberRow
+	Rows                          []CountRow
+	More                          int // rows that are not shown
+	Moving                        bool
+	Shell                         string
+}
+
+// A CountChoice is a subscriber whose counts can be shown.
+type CountChoice struct{ Channel, Subscriber string }
+
+// A CountRow is a count, such as that of a day and a country.
+type CountRow struct {
+	ID       string
+	Values   []string
+	Requests Value
+}
+
+// A MemberRow is the sum of a value, such as a country, over all times of the page.
+type MemberRow struct {
+	Name     string
+	Requests Value
+	Share    chart.Bar
+}
+
+// Bounds of the page of counts.
+const (
+	countsShown  = 500                 // rows, those with the most requests
+	membersFirst = 12                  // values, those with the most requests
+	countsBack   = 31 * 24 * time.Hour // how far the page looks back without a first day
+)
+
+// countsPage is the chart and the table of the counts of a subscriber. Without one it is that of the first
+// channel.
+func countsPage(p *page) error {
+	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
+	data := countsData{Channel: get("channel"), Subscriber: get("subscriber"), From: get("from"), To: get("to")}
+	settings := map[CountChoice]string{}
+	for _, c := range p.Overview().Channels {
+		for _, s := range c.Status.Subscribers {
+			choice := CountChoice{c.Name, s.Name}
+			data.Choices, settings[choice] = append(data.Choices, choice), s.Settings
+		}
+	}
+	if len(data.Choices) > 0 && data.Channel == "" {
+		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
+	}
+	if _, byDay := cuts.ParseSettings(settings[CountChoice{data.Channel, data.Subscriber}]); byDay && data.From == "" {
+		data.From = p.Now().Add(-countsBack).UTC().Format(time.DateOnly)
+	}
+	p.Title = words.T("counts.title")
+	p.Data = &data
+	if data.Channel == "" {
+		return nil
+	}
+	if !slices.Contains(data.Choices, CountChoice{data.Channel, data.Subscriber}) {
+		return notFound(p)
+	}
+	channel, err := distribute.OpenExisting(p.ctx(), p.dash.db, data.Channel)
+	if err != nil {
+		return err
+	}
+	report, err := channel.Report(p.ctx(), data.Subscriber, &cuts.Query{From: data.From, To: data.To})
+	if err != nil {
+		return err
+	}
+	table := &report.Tables[0]
+	data.Moving, data.Columns = report.Moving, table.By
+	data.Total = p.Val("total", report.Subscriber.Tally.Lines)
+	data.setRows(p, table.Rows)
+	data.setPlot(table)
+	data.setMembers(p, table)
+	data.Shell = "skidway logs report --channel " + data.Channel + " --subscriber " + data.Subscriber
+	if data.From != "" {
+		data.Shell += " --from " + data.From
+	}
+	return nil
+}
+
+// setRows sets the rows of the table: the last first value first, such as the latest day, and of each the
+// highest count.
+func (d *countsData) setRows(p *page, rows []cuts.Row) {
+	shown := slices.SortedStableFunc(slices.Values(rows), func(a, b cuts.Row) int { return cmp.Compare(b.Requests, a.Requests) })
+	shown = shown[:min(countsShown, len(shown))]
+	slices.SortStableFunc(shown, func(a, b cuts.Row) int { return strings.Compare(b.Values[0], a.Values[0]) })
+	for _, row := range shown {
+		id := strings.Join(row.Values, " ")
+		p.row("counts", id)
+		d.Rows = append(d.Rows, CountRow{id, row.Values, p.Val("count "+id, row.Requests)})
+	}
+	d.More = len(rows) - len(shown)
+}
+
+// sums returns the requests of each value of a column, and the values in their order.
+func sums(table *cuts.Table, column int) (map[string]int64, []string) {
+	found := map[string]int64{}
+	for _, row := range table.Rows {
+		found[row.Values[column]] += row.Requests
+	}
+	return found, slices.Sorted(maps.Keys(found))
+}
+
+// setPlot sets the chart of the days.
+func (d *countsData) setPlot(table *cuts.Table) {
+	column := slices.Index(table.By, cuts.Day.String())
+	if column < 0 {
+		return
+	}
+	found, days := sums(table, column)
+	if len(days) < 2 {
+		return
+	}
+	var line []float64
+	for _, day := range days {
+		line = append(line, float64(found[day]))
+	}
+	axis := []string{days[0], days[len(days)/2], days[len(days)-1]}
+	d.Plot = chart.New(words.T("counts.plot", slices.Min(line), slices.Max(line), line[len(line)-1]), axis, line, nil, nil)
+}
+
+// setMembers sets the sums by the first column that has no times.
+func (d *countsData) setMembers(p *page, table *cuts.Table) {
+	column := slices.IndexFunc(table.By, func(name string) bool {
+		dimension, err := cuts.ParseDimension(name)
+		return err == nil && dimension.Kind > cuts.Hour
+	})
+	if column < 0 {
+		return
+	}
+	found, names := sums(table, column)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(found[b], found[a]) })
+	for _, name := range names[:min(membersFirst, len(names))] {
+		share := chart.Share("", float64(found[name]), float64(table.Total.Requests), false)
+		d.Members = append(d.Members, MemberRow{name, p.Val("sum "+name, found[name]), p.LiveBar("sum "+name, share)})
+	}
+}
