@@ -52,8 +52,8 @@ func TestRepeatedBatchAddsTheMissingJobs(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
 	var jobs []string
-	for i := range 130 { // jobs with options are sent in several chunks
-		jobs = append(jobs, fmt.Sprintf(`{"queue":"mail","kind":"news","args":%d,"max_attempts":3}`, i))
+	for i := range 130 { // delayed jobs with options are sent in several chunks
+		jobs = append(jobs, fmt.Sprintf(`{"queue":"mail","kind":"news","args":%d,"in":"1h","max_attempts":3}`, i))
 	}
 	batch := `{"jobs":[` + strings.Join(jobs, ",") + `]}`
 	first := into[api.BatchResults](f.send(f.keyed("/jobs", "k", batch), 200))
@@ -64,7 +64,7 @@ func TestRepeatedBatchAddsTheMissingJobs(t *testing.T) {
 	}
 	lost := records[len(records)-1] // as if the server had ended before it sent this chunk
 	f.must(f.db.ZRem(t.Context(), base+":expiry", lost).Err())
-	before := f.depth("mail").Waiting
+	before := f.depth("mail").Delayed
 	again := f.send(f.keyed("/jobs", "k", batch), 200)
 	results := into[api.BatchResults](again).Results
 	same := 0
@@ -73,7 +73,7 @@ func TestRepeatedBatchAddsTheMissingJobs(t *testing.T) {
 			same++
 		}
 	}
-	if added := f.depth("mail").Waiting - before; !again.replayed() || same == 0 || same+added != 130 {
+	if added := f.depth("mail").Delayed - before; !again.replayed() || same == 0 || same+added != 130 {
 		t.Errorf("%d jobs are the same, %d were added", same, added)
 	}
 	for _, body := range []string{`{"jobs":[{"queue":"mail","kind":"news"},{"queue":"web","kind":"news"}]}`, `{"jobs":[{"kind":"news"},{"queue":"web","kind":"news"}]}`} {
