@@ -15,27 +15,27 @@ import (
 	"skidway/ops/dash/internal/words"
 )
 
-// A ChannelPanel is a log channel with its files and subscribers.
-type ChannelPanel struct {
+// A channelPanel is a log channel with its files and subscribers.
+type channelPanel struct {
 	ops.SampledChannel
 	ID          string // of its questions
-	Why         []TroubleRow
+	Why         []troubleRow
 	Used        Value
 	Fill        chart.Bar
-	Lanes       []LaneRow
-	Subscribers []SubscriberRow
+	Lanes       []laneRow
+	Subscribers []subscriberRow
 	Files       []distribute.OpenFile
 }
 
-// A LaneRow is the files in Redis as a subscriber sees them; without a name it is how far they are
+// A laneRow is the files in Redis as a subscriber sees them; without a name it is how far they are
 // uploaded.
-type LaneRow struct {
+type laneRow struct {
 	Name string
 	*chart.Lane
 }
 
-// A SubscriberRow is a subscriber of a channel.
-type SubscriberRow struct {
+// A subscriberRow is a subscriber of a channel.
+type subscriberRow struct {
 	distribute.SubscriberStatus
 	ID      string              // of the question whether to drop it
 	Laggard *distribute.Laggard // for which files the window waits; nil if it has counted all
@@ -54,18 +54,18 @@ func channelsPage(p *page) error {
 	if err := unread(o); err != nil {
 		return err
 	}
-	panels := []ChannelPanel{}
+	panels := []channelPanel{}
 	for i := range o.Channels {
-		panels = append(panels, channelPanel(p, &o.Channels[i], strconv.Itoa(i)))
+		panels = append(panels, newChannelPanel(p, &o.Channels[i], strconv.Itoa(i)))
 	}
 	p.Title = words.T("channels.title")
 	p.Data = panels
 	return nil
 }
 
-// channelPanel returns what the page shows of a channel.
-func channelPanel(p *page, c *ops.SampledChannel, id string) ChannelPanel {
-	panel := ChannelPanel{SampledChannel: *c, ID: id, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
+// newChannelPanel returns what the page shows of a channel.
+func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
+	panel := channelPanel{SampledChannel: *c, ID: id, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
 	for _, t := range p.Overview().Troubles {
 		if t.Channel != nil && t.Channel.Name == c.Name {
 			panel.Why = append(panel.Why, troubleRows(p, []ops.Trouble{t})...)
@@ -77,7 +77,7 @@ func channelPanel(p *page, c *ops.SampledChannel, id string) ChannelPanel {
 	panel.Lanes = channelLanes(c, panel.Files)
 	laggards := c.Status.Laggards()
 	for i, s := range c.Status.Subscribers {
-		row := SubscriberRow{SubscriberStatus: s, ID: id + "-" + strconv.Itoa(i), Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
+		row := subscriberRow{SubscriberStatus: s, ID: id + "-" + strconv.Itoa(i), Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
 		for j := range laggards {
 			if laggards[j].Subscriber == s.Name {
 				row.Laggard, row.Icon = &laggards[j], p.Icon("run", words.T("state.running"))
@@ -102,12 +102,12 @@ func channelPanel(p *page, c *ops.SampledChannel, id string) ChannelPanel {
 
 // channelLanes returns a lane of the files in Redis and one for each subscriber, the oldest file at the
 // left. A width is the bytes of the window that a file uses; the whole is the window.
-func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []LaneRow {
+func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []laneRow {
 	if len(files) == 0 {
 		return nil
 	}
 	whole := max(c.Status.Window, c.Status.Used)
-	lanes := []LaneRow{{"", chart.NewLane(words.T("channels.lane", len(files), words.Ratio(c.Status.Used, whole)))}}
+	lanes := []laneRow{{"", chart.NewLane(words.T("channels.lane", len(files), words.Ratio(c.Status.Used, whole)))}}
 	for _, s := range c.Status.Subscribers {
 		counted := 0
 		for _, file := range files {
@@ -115,7 +115,7 @@ func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []LaneRow 
 				counted++
 			}
 		}
-		lanes = append(lanes, LaneRow{s.Name, chart.NewLane(words.T("channels.lane_of", s.Name, counted, len(files)))})
+		lanes = append(lanes, laneRow{s.Name, chart.NewLane(words.T("channels.lane_of", s.Name, counted, len(files)))})
 	}
 	behind := int64(0)
 	for _, file := range files {

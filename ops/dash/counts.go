@@ -20,8 +20,8 @@ type countsData struct {
 	Total                         Value    // lines that were counted, in all
 	Columns                       []string // of the rows
 	Plot                          *chart.Plot
-	Members                       []MemberRow
-	Rows                          []CountRow
+	Members                       []memberRow
+	Rows                          []countRow
 	More                          int // rows that are not shown
 	Moving                        bool
 	Shell                         string
@@ -30,15 +30,15 @@ type countsData struct {
 // A CountChoice is a subscriber whose counts can be shown.
 type CountChoice struct{ Channel, Subscriber string }
 
-// A CountRow is a count, such as that of a day and a country.
-type CountRow struct {
+// A countRow is a count, such as that of a day and a country.
+type countRow struct {
 	ID       string
 	Values   []string
 	Requests Value
 }
 
-// A MemberRow is the sum of a value, such as a country, over all times of the page.
-type MemberRow struct {
+// A memberRow is the sum of a value, such as a country, over all times of the page.
+type memberRow struct {
 	Name     string
 	Requests Value
 	Share    chart.Bar
@@ -107,7 +107,7 @@ func (d *countsData) setRows(p *page, rows []cuts.Row) {
 	for _, row := range shown {
 		id := strings.Join(row.Values, " ")
 		p.row("counts", id)
-		d.Rows = append(d.Rows, CountRow{id, row.Values, p.Val("count "+id, row.Requests)})
+		d.Rows = append(d.Rows, countRow{id, row.Values, p.Val("count "+id, row.Requests)})
 	}
 	d.More = len(rows) - len(shown)
 }
@@ -152,6 +152,6 @@ func (d *countsData) setMembers(p *page, table *cuts.Table) {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(found[b], found[a]) })
 	for _, name := range names[:min(membersFirst, len(names))] {
 		share := chart.Share("", float64(found[name]), float64(table.Total.Requests), false)
-		d.Members = append(d.Members, MemberRow{name, p.Val("sum "+name, found[name]), p.LiveBar("sum "+name, share)})
+		d.Members = append(d.Members, memberRow{name, p.Val("sum "+name, found[name]), p.LiveBar("sum "+name, share)})
 	}
 }

@@ -24,14 +24,14 @@ const (
 type errorsData struct {
 	Queue, Kind, Text string // the filter
 	Queues            []string
-	Rows              []ErrorRow
+	Rows              []errorRow
 	Count             Value // of the groups
 	Unreadable        []error
 	Shell             string
 }
 
-// An ErrorRow is a group of errors.
-type ErrorRow struct {
+// An errorRow is a group of errors.
+type errorRow struct {
 	ops.QueueError
 	List, Retry string // queries of the dead jobs, and of the question
 	Fails       bool   // whether attempts fail still
@@ -61,7 +61,7 @@ func errorsPage(p *page) error {
 		return err
 	}
 	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
-		data.Rows = append(data.Rows, errorRow(p, group))
+		data.Rows = append(data.Rows, newErrorRow(p, group))
 	}
 	data.Unreadable = report.Unreadable
 	count := words.T("errors.count", len(report.Groups))
@@ -81,9 +81,9 @@ func errorsPage(p *page) error {
 	return nil
 }
 
-// errorRow returns the row of a group.
-func errorRow(p *page, group ops.QueueError) ErrorRow {
-	row := ErrorRow{QueueError: group}
+// newErrorRow returns the row of a group.
+func newErrorRow(p *page, group ops.QueueError) errorRow {
+	row := errorRow{QueueError: group}
 	match := ops.GroupMatch(group.ErrorGroup)
 	row.List = jobFilter{Queue: group.Queue, State: queue.Dead, Match: match}.values().Encode()
 	row.Retry = url.Values{"do": {"retry"}, "all": {"1"}, "queue": {group.Queue}, "state": {string(queue.Dead)}, "match": {match}, "back": {p.Here()}}.Encode()

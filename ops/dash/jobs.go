@@ -91,7 +91,7 @@ type jobsData struct {
 	Tabs     []JobTab
 	Queues   []string
 	Chips    []Chip
-	Rows     []JobRow
+	Rows     []jobRow
 	Next     string // the cursor of the next page
 	Looked   string // how far
 	Complete bool
@@ -111,8 +111,8 @@ type JobTab struct {
 // A Chip is a part of the filter that can be removed.
 type Chip struct{ Text, Query string }
 
-// A JobRow is a job of a list.
-type JobRow struct {
+// A jobRow is a job of a list.
+type jobRow struct {
 	ID                 words.LongID
 	Queue, Kind        string
 	Error, Args        string
@@ -275,10 +275,10 @@ func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'",
 const preview = 200
 
 // jobRows returns the rows of jobs.
-func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []JobRow) {
+func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []jobRow) {
 	now := p.Now()
 	for _, job := range jobs {
-		row := JobRow{ID: words.Long(job.ID), Queue: job.Queue, Kind: job.Kind, Args: line(job.Args), Age: p.Age(job.Enqueued, now)}
+		row := jobRow{ID: words.Long(job.ID), Queue: job.Queue, Kind: job.Kind, Args: line(job.Args), Age: p.Age(job.Enqueued, now)}
 		row.Error = words.Cut(jobError(job), preview)
 		row.Tries = words.Text(job.Attempts - job.Forgiven)
 		if job.MaxAttempts > 0 { // else it is for the worker to say

@@ -12,8 +12,8 @@ import (
 	"skidway/queue"
 )
 
-// An OperationRow is an operation in the list.
-type OperationRow struct {
+// An operationRow is an operation in the list.
+type operationRow struct {
 	queue.Operation
 	Badge                Badge
 	Text                 string // what it does
@@ -34,9 +34,9 @@ func operationsPage(p *page) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !p.Who.May(access.View, op.Queue) })
-	rows := []OperationRow{}
+	rows := []operationRow{}
 	for _, op := range all {
-		row := OperationRow{Operation: op, Text: words.T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
+		row := operationRow{Operation: op, Text: words.T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
 		row.Badge = p.Badge(operationBadges[op.Status], words.T("operations."+op.Status))
 		if op.Status == "done" {
 			row.Badge.Class = ""

@@ -38,8 +38,8 @@ const overviewRows = 25
 // overviewData is the data of the first page.
 type overviewData struct {
 	Figures  overviewFigures
-	Troubles []TroubleRow
-	Rows     []QueueRow
+	Troubles []troubleRow
+	Rows     []queueRow
 	More     int // queues that are not listed
 	Plot     *chart.Plot
 	Next     []queue.CronScheduleInfo
@@ -144,8 +144,8 @@ func axis(p *page, now time.Time, back time.Duration, steps int, layout string) 
 	return append(labels, words.T("time.now"))
 }
 
-// A TroubleRow is a row of the list of troubles.
-type TroubleRow struct {
+// A troubleRow is a row of the list of troubles.
+type troubleRow struct {
 	ID          string
 	Icon        Icon
 	Name, Href  string // what it is about
@@ -155,9 +155,9 @@ type TroubleRow struct {
 }
 
 // troubleRows returns the lines of troubles.
-func troubleRows(p *page, troubles []ops.Trouble) (rows []TroubleRow) {
+func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 	for _, t := range troubles {
-		row := TroubleRow{Icon: rankIcon(p, t.Rank)}
+		row := troubleRow{Icon: rankIcon(p, t.Rank)}
 		switch {
 		case t.Queue != nil:
 			queueTrouble(p, &row, t)
@@ -185,7 +185,7 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []TroubleRow) {
 }
 
 // queueTrouble fills in the line of a trouble of a queue.
-func queueTrouble(p *page, row *TroubleRow, t ops.Trouble) {
+func queueTrouble(p *page, row *troubleRow, t ops.Trouble) {
 	q := t.Queue
 	row.Name, row.Href, row.Act = words.T("trouble.queue", q.Name), p.QueueLink(q.Name, ""), words.T("trouble.show_queue")
 	switch t.Name {

@@ -20,29 +20,29 @@ type queueData struct {
 	Name       string
 	Queue      *ops.SampledQueue
 	Badge      Badge
-	Why        []TroubleRow
+	Why        []troubleRow
 	Range      stats.Range
 	Ranges     []stats.Range
 	Total      stats.Counts
 	Plot       *chart.Plot
-	Kinds      []KindRow
-	Priorities []PriorityRow
+	Kinds      []kindRow
+	Priorities []priorityRow
 	Workers    []*ops.Worker
 	Errors     []stats.ErrorGroup
-	Kept       []KeptRow
+	Kept       []keptRow
 	Purge      []queue.State // in which there are jobs that can be deleted
 }
 
-// A KindRow is what became of the jobs of a kind.
-type KindRow struct {
+// A kindRow is what became of the jobs of a kind.
+type kindRow struct {
 	Kind string
 	stats.Counts
 	Bad   bool
 	Spark *chart.Spark
 }
 
-// A PriorityRow is the waiting jobs of a priority.
-type PriorityRow struct {
+// A priorityRow is the waiting jobs of a priority.
+type priorityRow struct {
 	Name  string
 	Count Value
 	Bar   chart.Bar
@@ -112,16 +112,16 @@ func (d *queueData) setState(p *page) {
 		}
 	}
 	if d.Queue.Depth.Paused {
-		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", words.T("state.paused")), Name: words.T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: pauseText(p, d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
+		row := troubleRow{ID: "paused", Icon: p.Icon("pause", words.T("state.paused")), Name: words.T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: pauseText(p, d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
 		d.Why = append(d.Why, row)
 	}
 	if d.Queue.Slots > 0 && d.Queue.Free == 0 && d.Queue.Depth.Waiting > 0 {
-		d.Why = append(d.Why, TroubleRow{ID: "slots", Icon: p.Icon("warn", words.T("state.warning")), Name: words.T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: words.T("queue.more_slots")})
+		d.Why = append(d.Why, troubleRow{ID: "slots", Icon: p.Icon("warn", words.T("state.warning")), Name: words.T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: words.T("queue.more_slots")})
 	}
 	for _, priority := range []queue.Priority{queue.High, queue.Normal, queue.Low} {
 		n := d.Queue.Depth.WaitingBy[priority]
 		bar := chart.Share("", float64(n), float64(d.Queue.Depth.Waiting), false)
-		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), p.Val("waits "+priority.String(), n), p.LiveBar("waits "+priority.String(), bar)})
+		d.Priorities = append(d.Priorities, priorityRow{priority.String(), p.Val("waits "+priority.String(), n), p.LiveBar("waits "+priority.String(), bar)})
 	}
 	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
 		if ops.InState(d.Queue.Depth, state) > 0 {
@@ -154,9 +154,9 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 	}
 	for name, counts := range kinds {
 		d.Total.Add(counts)
-		d.Kinds = append(d.Kinds, KindRow{name, *counts, counts.Failed*10 > counts.Attempts(), chart.Line(words.T("queue.spark", name), sparks[name])})
+		d.Kinds = append(d.Kinds, kindRow{name, *counts, counts.Failed*10 > counts.Attempts(), chart.Line(words.T("queue.spark", name), sparks[name])})
 	}
-	slices.SortFunc(d.Kinds, func(a, b KindRow) int {
+	slices.SortFunc(d.Kinds, func(a, b kindRow) int {
 		return cmp.Or(cmp.Compare(b.Attempts(), a.Attempts()), strings.Compare(a.Kind, b.Kind))
 	})
 	back := series.Width * time.Duration(len(series.Buckets))

@@ -8,8 +8,8 @@ import (
 	"skidway/ops/dash/internal/words"
 )
 
-// A QueueRow is a queue in a table.
-type QueueRow struct {
+// A queueRow is a queue in a table.
+type queueRow struct {
 	Name, Note string
 	Icon       Icon
 	Oldest     Value
@@ -20,7 +20,7 @@ type QueueRow struct {
 
 // queuesData is the data of the page of all queues.
 type queuesData struct {
-	Rows  []QueueRow
+	Rows  []queueRow
 	Total int
 }
 
@@ -36,7 +36,7 @@ func queuesPage(p *page) error {
 }
 
 // queueRows returns the rows of queues.
-func queueRows(p *page, queues []*ops.SampledQueue) (rows []QueueRow) {
+func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 	for _, q := range queues {
 		value := func(field string, n any) Value {
 			if q.Time.IsZero() {
@@ -44,7 +44,7 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []QueueRow) {
 			}
 			return p.Val(field+"."+q.Name, n)
 		}
-		row := QueueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
+		row := queueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
 		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)

@@ -5,8 +5,8 @@ import (
 	"skidway/ops/dash/internal/words"
 )
 
-// A FindingRow is a finding of the doctor.
-type FindingRow struct {
+// A findingRow is a finding of the doctor.
+type findingRow struct {
 	ops.Finding
 	Badge Badge
 }
@@ -20,13 +20,13 @@ func redisPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	rows := []FindingRow{}
+	rows := []findingRow{}
 	for _, rank := range []ops.Rank{ops.Problem, ops.Warning, ops.Unknown, ops.Fine} {
 		for _, finding := range findings {
 			if finding.Rank != rank {
 				continue
 			}
-			row := FindingRow{finding, p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
+			row := findingRow{finding, p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
 			if rank == ops.Fine {
 				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
 			}

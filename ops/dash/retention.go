@@ -11,9 +11,9 @@ import (
 	"skidway/queue"
 )
 
-// A KeptRow is the limits of one sort of jobs that a queue keeps: dead ones or results. A field
+// A keptRow is the limits of one sort of jobs that a queue keeps: dead ones or results. A field
 // is empty for the default.
-type KeptRow struct {
+type keptRow struct {
 	Name, Jobs, MiB, Days string
 	Text                  string // all of them in words
 }
@@ -25,7 +25,7 @@ const maxLimit = 1 << 62
 const day = 24 * time.Hour
 
 // keptRows returns the limits that a queue has.
-func keptRows(p *page, name string) ([]KeptRow, error) {
+func keptRows(p *page, name string) ([]keptRow, error) {
 	q, err := p.dash.queues.ForPool(name)
 	if err != nil {
 		return nil, err
@@ -34,17 +34,17 @@ func keptRows(p *page, name string) ([]KeptRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []KeptRow{keptRow("dead", kept.Dead), keptRow("results", kept.Results)}, nil
+	return []keptRow{newKeptRow("dead", kept.Dead), newKeptRow("results", kept.Results)}, nil
 }
 
-func keptRow(name string, limit queue.RetentionLimit) KeptRow {
+func newKeptRow(name string, limit queue.RetentionLimit) keptRow {
 	text := func(n int64) string {
 		if n == 0 {
 			return ""
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	row := KeptRow{Name: name, Jobs: text(int64(limit.Jobs)), MiB: text(limit.Bytes >> 20), Days: text(int64(limit.Age / day))}
+	row := keptRow{Name: name, Jobs: text(int64(limit.Jobs)), MiB: text(limit.Bytes >> 20), Days: text(int64(limit.Age / day))}
 	var parts []string
 	if limit.Jobs > 0 {
 		parts = append(parts, words.T("queue.keeps_jobs", limit.Jobs))
@@ -105,7 +105,7 @@ func parseRetention(form url.Values, before queue.Retention) (r retention, err e
 		return n * unit
 	}
 	limit := func(name string, old queue.RetentionLimit) queue.RetentionLimit {
-		shown := keptRow(name, old)
+		shown := newKeptRow(name, old)
 		return queue.RetentionLimit{
 			Jobs:  int(number(name+"_jobs", shown.Jobs, int64(old.Jobs), 1)),
 			Bytes: number(name+"_mib", shown.MiB, old.Bytes, 1<<20),

@@ -13,8 +13,8 @@ import (
 	"skidway/queue"
 )
 
-// A ScheduleRow is a schedule in the list.
-type ScheduleRow struct {
+// A scheduleRow is a schedule in the list.
+type scheduleRow struct {
 	ops.Schedule
 	ID    string // of the question
 	Words string
@@ -36,9 +36,9 @@ func schedulesPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	rows := []ScheduleRow{}
+	rows := []scheduleRow{}
 	for i, s := range all {
-		row := ScheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
+		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
 		switch {
 		case s.Err != nil:
 			row.Badge = p.Badge("bad", words.T("schedules.damaged"))

@@ -15,16 +15,16 @@ import (
 // workersData is the data of the page of workers.
 type workersData struct {
 	Vanished []queue.PoolInfo
-	Rows     []WorkerRow
+	Rows     []workerRow
 	Count    Value
 	Versions []string // more than one: they are mixed
-	Longest  []RunningRow
+	Longest  []runningRow
 	Of       int // jobs that workers hold, as far as they were read
 	Problems []error
 }
 
-// A WorkerRow is a living worker.
-type WorkerRow struct {
+// A workerRow is a living worker.
+type workerRow struct {
 	*ops.Worker
 	ID      string // of the question
 	Short   string // the host, or the name
@@ -36,13 +36,13 @@ type WorkerRow struct {
 }
 
 // LongestText returns how long the worker has held one of its jobs.
-func (r WorkerRow) LongestText() string { return oldest(r.Longest) }
+func (r workerRow) LongestText() string { return oldest(r.Longest) }
 
 // A ServedQueue is a queue of a worker, or a pattern without a page of its own.
 type ServedQueue struct{ Name, Href string }
 
-// A RunningRow is a job that a worker holds for long.
-type RunningRow struct {
+// A runningRow is a job that a worker holds for long.
+type runningRow struct {
 	*queue.Job
 	ID       words.LongID
 	Worker   string
@@ -69,7 +69,7 @@ func workersPage(p *page) error {
 	}
 	held, slots := 0, 0
 	for i, worker := range fleet.ByTrouble() {
-		row := workerRow(p, i, worker, fleet, data.Versions)
+		row := newWorkerRow(p, i, worker, fleet, data.Versions)
 		if lacks[worker.Name] {
 			row.Why = words.T("workers.lacks")
 		}
@@ -85,7 +85,7 @@ func workersPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		row := RunningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
+		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
 		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
 		p.row("longest", job.ID)
 		data.Longest = append(data.Longest, row)
@@ -95,9 +95,9 @@ func workersPage(p *page) error {
 	return nil
 }
 
-// workerRow returns the row of a worker.
-func workerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) WorkerRow {
-	row := WorkerRow{Worker: worker, ID: "tell-" + words.Text(i), Short: worker.Host, Badge: workerBadge(p, worker)}
+// newWorkerRow returns the row of a worker.
+func newWorkerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) workerRow {
+	row := workerRow{Worker: worker, ID: "tell-" + words.Text(i), Short: worker.Host, Badge: workerBadge(p, worker)}
 	if row.Short == "" {
 		row.Short = worker.Name
 	}
