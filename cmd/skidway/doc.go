@@ -8,9 +8,12 @@
 //
 //	internal/cli       what the products share: opening a Redis, output,
 //	                   arguments and flag values, exit codes, signals, progress
-//	internal/jobs      enqueue, queues, jobs, workers, cron, doctor
+//	internal/jobs      enqueue, queues, jobs, errors, operations, workers, cron, doctor
 //	internal/worker    worker (process, configuration, kinds), config
-//	internal/logs      logs count, ship, work, report, status, sample, unsubscribe, channels
+//	internal/logs      the commands of logs
+//	internal/serve     serve, dash, user, token, audit
+//	internal/remote    enqueue, queues and jobs through a server of the HTTP API
+//	internal/telemetry traces and metrics by OTLP
 //	internal/messages  chat, mail, dm, room
 //	internal/bench     bench logs, queue, chat
 //
@@ -22,8 +25,7 @@
 //     opens no Redis.
 //   - a view, which prints rows as table, CSV and JSON: a cli.View beside the command
 //     that prints it by cli.PrintView.
-//   - a kind of jobs: its package below workers/kinds, and its settings in
-//     internal/worker/config_kinds.go.
+//   - a kind of jobs: see CONTRIBUTING.md.
 //   - a type of flags: internal/cli/values.go.
 //   - an exit code, or an error that means wrong usage: internal/cli/exit.go.
 //

@@ -25,13 +25,7 @@
 // dead. If the worker does not know the name of a command or a secret the job is dead,
 // because that is as likely a mistake of the job.
 //
-// # How a kind is added
-//
-//  1. A package below this one, or a file of one: args with the methods Kind and
-//     Check, and a handler. Its settings are a Config with withDefaults and validate.
-//  2. A line of the list in kinds.go, for [Check], and of the table above.
-//  3. For the command's worker: its settings and its handler in the list of
-//     cmd/skidway/internal/worker/config_kinds.go.
+// CONTRIBUTING.md describes how a kind is added.
 package kinds
 
 import (
