@@ -36,6 +36,9 @@ type cube struct {
 	Dims []string // at most one dimension of a list, who and class, in this order
 	Rows []*cubeRow
 	at   map[string]*cubeRow
+
+	// least are the values of the list of which lines may have been moved into [cuts.Other].
+	least map[string]bool
 }
 
 // A cubeRow has the counts of one combination of values.
@@ -202,6 +205,8 @@ func dimsOf(column string, by []string) (dims []string) {
 func (c *cube) fill(t cuts.Table, days calendar) {
 	dayColumn := slices.Index(t.By, "day")
 	distance := days.shown.from
+	listColumn := slices.Index(t.By, c.list())
+	least, moved := map[string]bool{}, false
 	values := make([]string, len(c.Dims))
 	for _, row := range t.Rows {
 		skip := false
@@ -220,12 +225,19 @@ func (c *cube) fill(t cuts.Table, days calendar) {
 		if skip || place < 0 {
 			continue
 		}
+		if listColumn >= 0 {
+			least[values[0]] = least[values[0]] || row.AtLeast
+			moved = moved || values[0] == cuts.Other
+		}
 		if row.Requests != 0 {
 			c.add(values, place, days.n, row.Requests)
 		}
 		if row.Before != nil && row.Before.Requests != 0 && place-distance >= 0 {
 			c.add(values, place-distance, days.n, row.Before.Requests)
 		}
+	}
+	if moved {
+		c.least = least
 	}
 }
 
@@ -281,6 +293,9 @@ func (c *cube) shorten(listed int) {
 		c.Rows, c.at = nil, map[string]*cubeRow{}
 		for _, row := range rows {
 			if moved[row.Values[0]] {
+				if c.least[row.Values[0]] {
+					c.least[rest] = true
+				}
 				row.Values[0] = rest
 			}
 			for i, n := range row.Days {

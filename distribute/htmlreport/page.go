@@ -63,8 +63,9 @@ const lists = 50
 // nothing else. Errors are [ErrNoDays], a [TooLargeError], and those of w.
 func Write(w io.Writer, report distribute.Report, options Options) error {
 	hasDay := func(t cuts.Table) bool { return slices.Contains(t.By, "day") }
+	counted := len(report.Tables) > 0
 	report.Tables = slices.DeleteFunc(slices.Clone(report.Tables), func(t cuts.Table) bool { return !hasDay(t) })
-	if len(report.Tables) == 0 {
+	if len(report.Tables) == 0 && counted {
 		return ErrNoDays
 	}
 	bound := cmp.Or(options.MaxBytes, DefaultMaxBytes)
@@ -244,7 +245,7 @@ func rangeText(days calendar) string {
 // detailNotes tells what the page leaves out to be small enough.
 func (p *page) detailNotes(tables []cuts.Table, listed int) {
 	if !p.HasWho {
-		p.Notes = append(p.Notes, "People and crawlers are not counted apart: count with --by "+with(tables[0].By, "crawler")+".")
+		p.Notes = append(p.Notes, "People and crawlers are not counted apart: count with "+withCrawler(tables)+".")
 	}
 	if listed < lists {
 		p.Notes = append(p.Notes, fmt.Sprintf("To keep the page small, the values behind the highest %d of each table are added up.", listed))
@@ -256,7 +257,14 @@ func (p *page) detailNotes(tables []cuts.Table, listed int) {
 	}
 }
 
-func with(by []string, name string) string { return strings.Join(append(slices.Clone(by), name), ",") }
+// withCrawler returns the options that count people and crawlers apart in each table.
+func withCrawler(tables []cuts.Table) string {
+	var options []string
+	for _, t := range tables {
+		options = append(options, "--by "+strings.Join(t.By, ",")+",crawler")
+	}
+	return strings.Join(options, " ")
+}
 
 // notes adds what the foot of the page says.
 func (p *page) notes(report distribute.Report, options Options) {

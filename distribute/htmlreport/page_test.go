@@ -59,6 +59,20 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 	}
 }
 
+func TestPageMarksNumbersThatMayLackLines(t *testing.T) {
+	t.Parallel()
+	table := cuts.Table{By: []string{"day", "host", "path"}, From: "2026-11-01", To: "2026-11-01", Folded: 3, Rows: []cuts.Row{
+		{Values: []string{"2026-11-01", "a.example", "/"}, Counts: cuts.Counts{Requests: 731}, AtLeast: true},
+		{Values: []string{"2026-11-01", "a.example", cuts.Other}, Counts: cuts.Counts{Requests: 93}},
+	}}
+	text := page(t, report(table), 0)
+	for _, want := range []string{"<td>≥ 731<", "<td>93<", "<td>824<", "--by day,host,path,crawler."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 func TestLargePagesHaveFewerDetails(t *testing.T) {
 	t.Parallel()
 	s := newSite()

@@ -107,6 +107,9 @@ func listOf(c *cube, days calendar, hasWho bool) list {
 	slices.SortStableFunc(l.Rows, func(a, b listRow) int { return cmp.Compare(b.requests, a.requests) })
 	for i := range l.Rows {
 		l.Rows[i].write(total, l.Rows[0].requests)
+		if c.least[l.Rows[i].Key] {
+			l.Rows[i].N = "≥ " + l.Rows[i].N
+		}
 		if l.Sparks && i < sparkRows {
 			l.Rows[i].Spark = spark(c.line(dim, l.Rows[i].Key, days.shown))
 		}
