@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"skidway"
+	"skidway/distribute/cuts"
 	"skidway/distribute/stream"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
@@ -39,6 +40,9 @@ type BatchConfig struct {
 	Open      func(ctx context.Context, path string) (stream.Object, error)
 	MaxWindow int64
 
+	// Query is that of BatchResult.Queried; nil: there is none.
+	Query *cuts.Query
+
 	// Notify is called by several goroutines, but not at the same time.
 	Notify Notify
 }
@@ -61,6 +65,7 @@ type BatchResult struct {
 	Files    []ShippedFile
 	Problems []*FileError // files that were counted in part or not at all
 	Report   Report
+	Queried  Report // for BatchConfig.Query
 }
 
 func (c BatchConfig) validate() error {
@@ -167,6 +172,9 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 		return result, err
 	}
 	result.Report, err = channel.Report(ctx, batchSubscriber, nil)
+	if err == nil && b.config.Query != nil {
+		result.Queried, err = channel.Report(ctx, batchSubscriber, b.config.Query)
+	}
 	return result, err
 }
 

@@ -286,12 +286,33 @@ func TestReportWritesAPageAndRows(t *testing.T) {
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "page.html"))
 	put(t, err)
-	for _, part := range []string{"2026-11-02", ">NL<", "CC BY 4.0", "Requests of web"} {
+	for _, part := range []string{"2026-11-02", "Netherlands", "CC BY 4.0", "Channel web, counted by s."} {
 		if !strings.Contains(string(page), part) {
 			t.Errorf("no %q in the page", part)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, ".page*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestCountWritesAPage(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, "logs", "count", "a.log", "--by", "country", "--by", "day,country", "--by", "week,status", "--html", "page.html", "--quiet")
+	page, err := os.ReadFile(filepath.Join(folder, "page.html"))
+	put(t, err)
+	for _, part := range []string{"Netherlands", ">Status<", "Files that were counted in one run.", "2026-11-02"} {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("no %q in the page", part)
+		}
+	}
+	o := skidway(t, folder, "logs", "count", "a.log", "--html", "other.html", "--html-max", "1kB", "--quiet")
+	if o.code != cli.ExitFailed || !strings.Contains(o.stderr, "fewest details") {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*other*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

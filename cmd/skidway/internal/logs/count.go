@@ -12,6 +12,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 	"skidway/internal/handle"
 )
 
@@ -24,6 +25,7 @@ type counter struct {
 	top    cli.Number
 	force  bool
 	dryRun bool
+	page   pageFile
 	output *cli.Choice
 }
 
@@ -58,6 +60,8 @@ lines = counted + unknown_country + unparsable.`,
   skidway logs count --by day,country,status --by hour,method logs/
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
+  skidway logs count --by day,country,crawler --by day,status --html web.html \
+      logs/
   skidway logs count s3://my-logs/web/2026-11/ --s3-profile logs
   skidway logs count --dry-run 'logs/*.xz' backup.tar.gz`,
 		Args: k.args("PATH: name the files or directories to count"),
@@ -68,6 +72,7 @@ lines = counted + unknown_country + unparsable.`,
 	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
 	c.Flags().BoolVar(&k.force, "force", false, "count files with the same content each, too")
 	c.Flags().BoolVar(&k.dryRun, "dry-run", false, "print the files with their formats, and count nothing")
+	k.page.addFlags(c)
 	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
 		paths, err := k.read(c, paths)
@@ -113,6 +118,15 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		r.problems = append(r.problems, problem{bad.Path, cli.WithHint(bad.Err), true})
 		r.tally.Failed++
 	}
+	if k.page.path != "" {
+		for _, bad := range r.problems[len(batch.Queried.Problems):] {
+			batch.Queried.Problems = append(batch.Queried.Problems, distribute.Problem{File: bad.File, Kind: distribute.NotCounted, Detail: bad.Note})
+		}
+		batch.Queried.Subscriber.Tally = r.tally
+		if err := k.page.write(k.Console, "", batch.Queried); err != nil {
+			return err
+		}
+	}
 	if err := printResult(k.App, k.output.Word, r); err != nil {
 		return err
 	}
@@ -123,7 +137,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	return verdict(outcomes, r.tally)
 }
 
-func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation, files []string) (result distribute.BatchResult, err error) {
+func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, files []string) (result distribute.BatchResult, err error) {
 	db, err := k.Open(ctx, cmp.Or(k.Redis, cli.EmbeddedURL))
 	if err != nil {
 		return result, err
@@ -131,8 +145,13 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
+	var query *cuts.Query
+	if k.page.path != "" {
+		settings, _ := cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
+		query = pageQuery(cuts.Query{}, nil, settings)
+	}
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(), Query: query,
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)

@@ -25,7 +25,7 @@ type reporter struct {
 	where               string
 	compare             cli.Choice
 	top                 cli.Number
-	html                string
+	page                pageFile
 	output              *cli.Choice
 }
 
@@ -62,7 +62,7 @@ time of the workers.`,
 	flags.StringVar(&r.where, "where", "", "`FILTER` by the dimensions of the cut, such as 'status >= 500'")
 	flags.Var(&r.compare, "compare", "compare with as many days directly before")
 	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
-	flags.StringVar(&r.html, "html", "", "also write a web page to `FILE`")
+	r.page.addFlags(c)
 	r.output = cli.OutputFlag(a, c)
 	r.output.Words = append(r.output.Words, ndjson, markdown)
 	cli.Complete(c, "by", cuts.Names()...)
@@ -112,12 +112,14 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 	for _, file := range report.Abandoned {
 		r.Console.Problem(file, errors.New("not counted: its shipper stopped or died: ship it again"))
 	}
-	if r.html != "" {
-		page := newPage(channel.Name(), r.subscriber, counts, int(r.top))
-		if err := page.write(r.html); err != nil {
+	if r.page.path != "" {
+		page, err := channel.Report(ctx, r.subscriber, pageQuery(*query, r.by, report.Settings))
+		if err != nil {
 			return err
 		}
-		r.Console.Notice("wrote %s", r.html)
+		if err := r.page.write(r.Console, channel.Name(), page); err != nil {
+			return err
+		}
 	}
 	counts.top = int(r.top)
 	if err := printResult(r.App, r.output.Word, counts); err != nil {

@@ -7,6 +7,10 @@ import (
 	"skidway/distribute/cuts"
 )
 
+func dayTable(rows ...cuts.Row) cuts.Table {
+	return cuts.Table{By: []string{"day", "country"}, Measures: []cuts.Measure{cuts.Requests}, Rows: rows}
+}
+
 func TestMarkdownHasOneRowALine(t *testing.T) {
 	t.Parallel()
 	r := result{tables: []cuts.Table{dayTable(cuts.Row{Values: []string{"2026-11-01", "a|b<img>\n`c"}, Counts: cuts.Counts{Requests: 1}})}}
