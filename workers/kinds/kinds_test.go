@@ -53,7 +53,7 @@ func TestWrongArgsAreRefusedByTheFieldsName(t *testing.T) {
 		"empty path":                {"logs.count", `{"paths":["a",""]}`, "paths[1]"},
 		"bad day":                   {"logs.count", `{"paths":["a"],"day":"monday"}`, "day"},
 		"bad zone":                  {"logs.count", `{"paths":["a"],"tz":"Mars/Base"}`, "tz"},
-		"bad by":                    {"logs.count", `{"paths":["a"],"by":["week"]}`, "by"},
+		"bad by":                    {"logs.count", `{"paths":["a"],"by":["weekday"]}`, "by"},
 		"bad format":                {"logs.count", `{"paths":["a"],"format":"klingon"}`, "format"},
 		"no subscriber":             {"logs.report", `{"channel":"web"}`, "subscriber"},
 		"day and from":              {"logs.report", `{"channel":"web","subscriber":"s","day":"today","from":"today"}`, "day"},
