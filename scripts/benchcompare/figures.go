@@ -30,6 +30,7 @@ var directions = []struct {
 	{"lone_enqueue_vs_xadd", smaller},
 	{"_vs_xadd", larger},
 	{"_vs_bare", larger},
+	{"_vs_plain", larger},
 	{"_us", smaller},
 	{"_ms_p50", smaller},
 	{"_ms_p99", smaller},
