@@ -16,7 +16,7 @@ help: ## list the targets
 build: ## build bin/skidway
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
 
-demo: build ## count made-up logs with the embedded Redis; needs nothing but Go
+demo: build ## count made-up logs with the embedded Redis, and write a page; needs nothing but Go
 	@./scripts/demo.sh
 
 redis:
