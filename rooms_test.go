@@ -61,7 +61,7 @@ distribute: distribute/cuts distribute/stream distribute/chat distribute/chat/gr
 distribute/cuts: internal/filter distribute/accesslog distribute/accesslog/agents distribute/geo
 distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute/accesslog/agents internal/look internal/chart internal/escape
 ops/access: queue
-ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts
+ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts distribute/chat distribute/chat/group
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
 ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group distribute/cuts
 ops/dash/internal/chart: internal/chart ops/dash/internal/words

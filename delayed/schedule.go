@@ -10,7 +10,8 @@ import (
 
 // AddSchedule adds a schedule, or replaces the one of the same name. It takes effect at
 // once. changed is false if the same schedule was stored already. An error wraps
-// [queue.ErrInvalid] if the schedule is not allowed, and is a [queue.RevisionError] if
+// [queue.ErrInvalid] if the schedule is not allowed, [queue.ErrChanged] if IfVersion does not
+// match, and is a [queue.RevisionError] if
 // the stored one has a higher revision. [queue.PoolQueue.RemoveSchedule] removes one.
 func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule) (changed bool, err error) {
 	table, err := parseTimetable(s.Expr, s.Zone)
@@ -22,6 +23,24 @@ func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule
 		return false, fmt.Errorf("schedule %.140s: %w", s.Name, err)
 	}
 	return q.PutSchedule(ctx, s, func(after time.Time) (time.Time, error) { return table.next(after), nil })
+}
+
+// PauseSchedule makes a schedule add no jobs until ResumeSchedule. It does nothing if the schedule is
+// paused already; the error is [queue.ErrNoSchedule] if there is none.
+func PauseSchedule(ctx context.Context, q *queue.PoolQueue, name string) error {
+	return q.PauseSchedule(ctx, name, true, nil)
+}
+
+// ResumeSchedule undoes PauseSchedule. The schedule fires at its next time from now; those that
+// passed meanwhile are skipped.
+func ResumeSchedule(ctx context.Context, q *queue.PoolQueue, name string) error {
+	return q.PauseSchedule(ctx, name, false, func(s queue.CronSchedule, after time.Time) (time.Time, error) {
+		table, err := parseTimetable(s.Expr, s.Zone)
+		if err != nil {
+			return time.Time{}, err
+		}
+		return table.next(after), nil
+	})
 }
 
 // Schedules returns all schedules of a queue, sorted by name, with their next and last

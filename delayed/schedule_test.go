@@ -392,3 +392,45 @@ func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
 		}
 	})
 }
+
+func TestPausedScheduleAddsNoJobsUntilItIsResumed(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newFixture(t, db)
+		paused := s.everySecond("paused")
+		paused.CatchUp = queue.CatchUpAll
+		s.put(t, paused)
+		before := s.info(t, "paused")
+		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused"); err != nil {
+			t.Fatal(err)
+		}
+		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused"); err != nil {
+			t.Errorf("paused twice: %v", err)
+		}
+		if changed, err := delayed.AddSchedule(t.Context(), s.client, paused); err != nil || changed {
+			t.Errorf("the same schedule again: changed %t, %v", changed, err)
+		}
+		if info := s.info(t, "paused"); !info.Paused || !info.Next.IsZero() || info.Version == before.Version {
+			t.Errorf("paused it is %+v", info)
+		}
+		s.put(t, s.everySecond("other"))
+		stop := s.watch(t, db, delayed.Config{})
+		for _, job := range s.jobs(t, 1) {
+			if job.Headers[queue.HeaderSchedule] == "paused" {
+				t.Errorf("a paused schedule added %+v", job)
+			}
+		}
+		stop()
+		resumed := time.Now().Add(-time.Second) // Redis may be behind
+		if err := delayed.ResumeSchedule(t.Context(), s.queue, "paused"); err != nil {
+			t.Fatal(err)
+		}
+		info := s.info(t, "paused")
+		if info.Paused || info.Next.Before(resumed) || info.Version != before.Version {
+			t.Errorf("resumed it is %+v", info)
+		}
+		paused.IfVersion = "other"
+		if _, err := delayed.AddSchedule(t.Context(), s.client, paused); !errors.Is(err, queue.ErrChanged) {
+			t.Errorf("in place of another version: %v", err)
+		}
+	})
+}

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// ErrChanged is returned when what was to be replaced has changed since it was read.
+var ErrChanged = errors.New("it was changed since it was read")
+
 // PutSchedule stores a schedule, in place of one with the same name if there is one. next
 // returns the first time after another, both by Redis's clock; it is called if the
 // expression or zone is new.
@@ -19,7 +22,8 @@ import (
 // A schedule with the same content is left alone, and changed is false. With a Revision
 // above zero the error is a [RevisionError] if the stored schedule takes precedence.
 // Without one the stored schedule is replaced but keeps its revision, so that a
-// configuration takes over again only when its revision is raised.
+// configuration takes over again only when its revision is raised. A paused schedule stays
+// paused.
 //
 // A call whose answer was lost is repeated. Concurrent calls take effect one after the
 // other. Package delayed has AddSchedule for users.
@@ -39,6 +43,9 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 		stored, err := q.readSchedule(ctx, s.Name)
 		if err != nil {
 			return failed(err)
+		}
+		if s.IfVersion != "" && s.IfVersion != stored.version {
+			return failed(ErrChanged)
 		}
 		record, keepDue, err := q.replace(s, stored)
 		if err != nil || record == "" {
@@ -67,11 +74,12 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 // replace returns the record to store in place of another, "" for none, and whether the
 // schedule keeps its next time.
 func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record string, keepDue bool, err error) {
+	there, damaged := q.decodeSchedule(s.Name, stored.record)
+	s.paused = there.paused
 	record, err = q.encodeSchedule(s)
 	if err != nil {
 		return "", false, err
 	}
-	there, damaged := q.decodeSchedule(s.Name, stored.record)
 	if stored.record == "" || damaged != nil {
 		return record, false, nil
 	}
@@ -89,7 +97,46 @@ func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record strin
 	case s.Revision > 0 && s.Revision <= there.Revision:
 		return "", false, &RevisionError{s.Name, s.Revision, there.Revision}
 	}
-	return record, given.Expr == there.Expr && given.Zone == there.Zone, err
+	return record, s.paused || given.Expr == there.Expr && given.Zone == there.Zone, err
+}
+
+// PauseSchedule makes a schedule add no jobs until it is resumed, or resumes it if
+// paused is false.
+// [PoolQueue.RunSchedule] fires it in both states. Times that have passed when it is resumed are
+// skipped, whatever its catch-up policy is: next returns its first time after another, both by
+// Redis's clock. The error is [ErrNoSchedule] if there is none. Package delayed has PauseSchedule and
+// ResumeSchedule for users.
+func (q *PoolQueue) PauseSchedule(ctx context.Context, name string, paused bool, next func(s CronSchedule, after time.Time) (time.Time, error)) error {
+	for {
+		stored, err := q.readSchedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		if stored.record == "" {
+			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+		}
+		s, err := q.decodeSchedule(name, stored.record)
+		if err != nil || s.paused == paused {
+			return err
+		}
+		s.paused = paused
+		record, err := q.encodeSchedule(s)
+		if err != nil {
+			return err
+		}
+		due := "never"
+		if !paused {
+			at, err := next(s, stored.now)
+			if err != nil {
+				return fmt.Errorf("schedule %.140s: %w", name, err)
+			}
+			due = strconv.FormatInt(at.UnixMilli(), 10)
+		}
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, record, due, maxSchedules)
+		if err != nil || reply.Word == "ok" {
+			return err
+		}
+	}
 }
 
 // DueSchedules is the result of [PoolQueue.DueSchedules]. All times are by Redis's clock.
@@ -228,7 +275,7 @@ func (q *PoolQueue) scanSchedules(ctx context.Context, cursor uint64, infos map[
 		for i, name := range names {
 			s, err := q.decodeSchedule(name, pairs[2*i+1])
 			text, _ := fired[i].(string)
-			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text)}
+			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text), Version: versionOf(pairs[2*i+1]), Paused: s.paused}
 			if due[i] != 0 { // zero: it has no next time
 				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
 			}

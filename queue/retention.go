@@ -1,8 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -11,6 +14,10 @@ import (
 type Retention struct {
 	Dead    RetentionLimit // of dead jobs
 	Results RetentionLimit // of finished jobs with [Options.Retain]
+
+	// IfVersion is the version, from [Queue.Retention], that [Queue.SetRetention] replaces: if there
+	// is another one, the error is [ErrChanged]. Empty means any.
+	IfVersion string
 }
 
 // A RetentionLimit bounds the jobs that are kept. Jobs beyond any of its fields are dropped:
@@ -33,15 +40,50 @@ func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	args := make([]any, 0, 6)
-	for _, keep := range r.each {
-		args = append(args, keep.Jobs, keep.Bytes, keep.Age.Milliseconds())
-	}
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := q.run(ctx, retentionScript, args...)
+	args := make([]any, 0, 7)
+	for _, keep := range r.each {
+		args = append(args, keep.Jobs, keep.Bytes, keep.Age.Milliseconds())
+	}
+	reply, err := q.run(ctx, retentionScript, append(args, r.IfVersion)...)
+	if err == nil && reply.Word == "moved" {
+		err = fmt.Errorf("retention of queue %s: %w", q.name, ErrChanged)
+	}
 	return err
+}
+
+// Retention returns the retention of the queue as it was set, zero fields mean the defaults, and its
+// version.
+func (q *Queue) Retention(ctx context.Context) (r Retention, version string, err error) {
+	var fields []string
+	for archive := range r.each {
+		fields = append(fields, archive+"_most", archive+"_most_bytes", archive+"_most_ms")
+	}
+	db := q.client.db
+	err = db.Retry(ctx, func() error {
+		values, err := db.HMGet(ctx, q.keys[keyMeta], fields...).Result()
+		if err != nil {
+			return err
+		}
+		var numbers [6]int64
+		texts := make([]string, len(fields))
+		for i, value := range values {
+			text, _ := value.(string)
+			texts[i] = cmp.Or(text, "0")
+			numbers[i], _ = strconv.ParseInt(text, 10, 64) // missing or damaged: zero, the default
+		}
+		for i, limit := range []*RetentionLimit{&r.Dead, &r.Results} {
+			*limit = RetentionLimit{Jobs: int(numbers[3*i]), Bytes: numbers[3*i+1], Age: time.Duration(numbers[3*i+2]) * time.Millisecond}
+		}
+		version = strings.Join(texts, ".")
+		return nil
+	})
+	if err != nil {
+		return Retention{}, "", fmt.Errorf("retention of queue %s: %w", q.name, err)
+	}
+	return r, version, nil
 }
 
 // Validate returns an error, which wraps [ErrInvalid], if a limit is invalid.

@@ -47,6 +47,13 @@ type CronSchedule struct {
 	// Revision is that of the configuration that has the schedule, above zero. It
 	// is zero if a person added it. See [RevisionError].
 	Revision int
+
+	// IfVersion is the [CronScheduleInfo] Version that [PoolQueue.PutSchedule] replaces: if
+	// there is another one, or none, the error is [ErrChanged]. Empty means any; it is
+	// not stored.
+	IfVersion string
+
+	paused bool // of a stored one
 }
 
 // A RevisionError reports that a schedule of a configuration was not stored, because a
@@ -77,6 +84,9 @@ type Firing struct {
 // A CronScheduleInfo is a schedule as stored in Redis.
 type CronScheduleInfo struct {
 	CronSchedule
+
+	Version string // differs for different content
+	Paused  bool   // by [PoolQueue.PauseSchedule]: it has no next time
 
 	// Next is when it fires next; zero means never. A time in the past fires, or is
 	// skipped, as soon as a worker watches the queue.

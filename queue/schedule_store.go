@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,7 +29,7 @@ func (q *PoolQueue) readSchedule(ctx context.Context, name string) (storedSchedu
 }
 
 // A schedule's record is that of its job, see record.go, with fields that readers of
-// jobs ignore: expr, zone, catch_up and revision. lua/schedule_job.lua removes them
+// jobs ignore: expr, zone, catch_up, revision and paused. lua/schedule_job.lua removes them
 // when it adds a job.
 
 // encodeSchedule checks a schedule and returns its record.
@@ -44,6 +46,9 @@ func (q *PoolQueue) encodeSchedule(s CronSchedule) (string, error) {
 	b = appendField(b, "zone", s.Zone)
 	b = appendField(b, "catch_up", s.CatchUp)
 	b = appendNumber(b, "revision", int64(s.Revision))
+	if s.paused {
+		b = appendField(b, "paused", "1")
+	}
 	if len(b) > maxScheduleSize {
 		return "", fmt.Errorf("%w: it takes %d bytes, the limit is %d: store its args elsewhere and pass a reference", ErrInvalid, len(b), maxScheduleSize)
 	}
@@ -80,6 +85,8 @@ func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 			full.CatchUp = CatchUp(value)
 		case "revision":
 			err = setNumber(&full.Revision, value)
+		case "paused":
+			full.paused = true
 		}
 	}
 	if err == nil {
@@ -91,9 +98,17 @@ func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 	return full, nil
 }
 
-// sameContent reports whether two stored schedules differ at most in their revisions.
+// versionOf is version_of of lua/schedule.lua.
+func versionOf(record string) string {
+	sum := sha1.Sum([]byte(record))
+	return hex.EncodeToString(sum[:])
+}
+
+// sameContent reports whether two stored schedules differ at most in their revisions, and in
+// whether they are paused.
 func (s CronSchedule) sameContent(other CronSchedule) bool {
 	s.Revision, other.Revision = 0, 0
+	s.paused, other.paused = false, false
 	return reflect.DeepEqual(s, other)
 }
 

@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"skidway/distribute"
+	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/internal/handle"
 	"skidway/ops/api"
 	"skidway/queue"
@@ -112,4 +115,68 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 	f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
 	f.do("GET", "/channels/none", nil, 404).problem("not-found")
 	f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")
+}
+
+func TestScheduleIsPausedAndReplacedByVersion(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	const path = "/queues/mail/schedules/nightly"
+	put := func(body, version string, status int) answer {
+		t.Helper()
+		r := f.request("PUT", "/api/v1"+path, body)
+		if version != "" {
+			r.Header.Set("If-Match", version)
+		}
+		return f.send(r, status)
+	}
+	const daily, hourly = `{"expression":"@daily","kind":"news"}`, `{"expression":"@hourly","kind":"news"}`
+	put(daily, `"none"`, 412).problem("changed")
+	first := put(daily, "", 200).Header.Get("ETag")
+	second := put(hourly, first, 200).Header.Get("ETag")
+	if shown := f.do("GET", path, nil, 200).Header.Get("ETag"); first == "" || second == first || shown != second {
+		t.Errorf("the versions are %s, %s and %s", first, second, shown)
+	}
+	put(daily, first, 412).problem("changed")
+	for _, wrong := range []string{"x", `"`, `""`, "*", `"a", "b"`} {
+		put(daily, wrong, 400).problem("invalid")
+	}
+	if s := into[api.Schedule](f.as("operate:mail").do("POST", path+"/pause", nil, 200)); !s.Paused || !s.Next.IsZero() {
+		t.Errorf("paused it is %+v", s)
+	}
+	put(daily, second, 412).problem("changed") // it is paused meanwhile
+	if s := into[api.Schedule](put(daily, "", 200)); !s.Paused || !s.Next.IsZero() || s.Expression != "@daily" {
+		t.Errorf("changed while it is paused it is %+v", s)
+	}
+	f.do("POST", path+"/run", nil, 201)
+	if s := into[api.Schedule](f.do("POST", path+"/resume", nil, 200)); s.Paused || !s.Next.After(time.Now()) {
+		t.Errorf("resumed it is %+v", s)
+	}
+	f.do("POST", "/queues/mail/schedules/none/pause", nil, 404).problem("not-found")
+	f.do("POST", "/queues/mail/schedules/none/resume", nil, 404).problem("not-found")
+}
+
+func TestChatsAreShownWithoutMessages(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	chats := group.NewClient(handle.New(f.db))
+	_, err := chats.Create(f.Context(), "team", &group.CreateOptions{Members: []string{"ada", "bob"}})
+	f.must(err)
+	_, err = chats.Send(f.Context(), "team", "ada", chat.Content{Body: []byte("hush")})
+	f.must(err)
+	list := f.do("GET", "/chats?member=bob", nil, 200)
+	if l := into[api.List[api.ChatMembership]](list); len(l.Items) != 1 || l.Items[0].Chat != "team" || l.Items[0].Unread != 1 {
+		t.Errorf("the list is %s", list.text)
+	}
+	shown := f.do("GET", "/chats/team?limit=1", nil, 200)
+	one := into[api.Chat](shown)
+	if one.Kept != 1 || len(one.Members.Items) != 1 || one.Members.Complete || strings.Contains(list.text+shown.text, "hush") {
+		t.Errorf("the chat is %s", shown.text)
+	}
+	if rest := into[api.Chat](f.do("GET", "/chats/team?limit=1&cursor="+one.Members.Next, nil, 200)).Members; len(rest.Items) != 1 || rest.Items[0].Name != "bob" {
+		t.Errorf("the second page is %+v", rest)
+	}
+	f.do("GET", "/chats", nil, 400).problem("invalid")
+	f.do("GET", "/chats/none", nil, 404).problem("not-found")
+	f.do("GET", "/chats/"+strings.Repeat("x", 1000), nil, 400).problem("invalid")
+	f.as("view:team").do("GET", "/chats/team", nil, 403).problem("forbidden")
 }

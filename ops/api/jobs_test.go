@@ -111,7 +111,7 @@ func TestTokenThatMayEnqueueCanDoNothingElse(t *testing.T) {
 		if row.Everyone || row.Method == "POST" && (row.Path == "/api/v1/jobs" || row.Path == "/api/v1/queues/{queue}/jobs") {
 			continue
 		}
-		path := strings.NewReplacer("{id}", id, "{queue}", "mail", "{worker}", "w", "{schedule}", "s", "{channel}", "c").Replace(row.Path)
+		path := strings.NewReplacer("{id}", id, "{queue}", "mail", "{worker}", "w", "{schedule}", "s", "{channel}", "c", "{chat}", "g").Replace(row.Path)
 		token.send(token.request(row.Method, path, nil), 403).problem("forbidden")
 	}
 	token.do("GET", "/whoami", nil, 200)

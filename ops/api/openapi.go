@@ -111,6 +111,12 @@ func parameters(r *route) (list []object) {
 			"description": "makes the request repeatable for 24 hours; jobs must be of one queue. The answer to a repeated one has the header " + idempotencyReplayed,
 		})
 	}
+	if r.tagged && r.method != get {
+		list = append(list, object{
+			"name": ifMatchHeader, "in": "header", "schema": object{"type": "string"},
+			"description": "the " + etagHeader + " of an answer: the change is made only if that is still the version",
+		})
+	}
 	for _, p := range r.params {
 		schema := object{"type": "string"}
 		switch {
@@ -139,6 +145,9 @@ func (d *describer) responses(r *route) (object, error) {
 				return nil, err
 			}
 			response["content"] = content
+			if r.tagged {
+				response["headers"] = object{etagHeader: object{"description": "the version", "schema": object{"type": "string"}}}
+			}
 		}
 		responses[strconv.Itoa(status)] = response
 	}
@@ -189,6 +198,9 @@ func (r *route) allProblems() []string {
 	}
 	if r.repeatable {
 		names = append(names, "still-running", "other-request")
+	}
+	if r.tagged && r.method != get {
+		names = append(names, "changed")
 	}
 	if r.method != get {
 		names = append(names, "redis-full", "outcome-unknown", "audit-unavailable")

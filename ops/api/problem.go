@@ -13,6 +13,7 @@ import (
 
 	"skidway"
 	"skidway/distribute"
+	"skidway/distribute/chat"
 	"skidway/internal/rdb"
 	"skidway/ops"
 	"skidway/ops/access"
@@ -168,6 +169,8 @@ func problemOfJob(err error) *Problem {
 		return p
 	case errors.Is(err, ops.ErrUnreachableWorker):
 		return problem("no-way", "%v", err)
+	case errors.Is(err, queue.ErrChanged):
+		return problem("changed", "read it again, with its "+etagHeader)
 	case errors.Is(err, queue.ErrState):
 		return problem("wrong-state", "%v", err)
 	case errors.As(err, &format):
@@ -199,12 +202,13 @@ func problemOfOperation(err error) *Problem {
 func problemOfName(err error) *Problem {
 	var none *ops.NoQueueError
 	var name *distribute.InvalidNameError
+	var wrong *chat.InvalidError
 	switch {
 	case errors.As(err, &none): // without the names of the others
 		return problem("no-queue", "there is no queue %s", none.Name)
-	case errors.Is(err, queue.ErrNoSchedule), errors.Is(err, distribute.ErrNoChannel), errors.Is(err, distribute.ErrNoSubscriber):
+	case errors.Is(err, queue.ErrNoSchedule), errors.Is(err, distribute.ErrNoChannel), errors.Is(err, distribute.ErrNoSubscriber), errors.Is(err, chat.ErrNoChat):
 		return problem("not-found", "%v", err)
-	case errors.Is(err, queue.ErrInvalid), errors.As(err, &name):
+	case errors.Is(err, queue.ErrInvalid), errors.As(err, &name), errors.As(err, &wrong):
 		return problem("invalid", "%v", err)
 	}
 	return nil

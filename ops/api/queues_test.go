@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -79,6 +80,36 @@ func TestQueueIsShownPausedAndDeleted(t *testing.T) {
 	into[api.List[api.ErrorGroup]](f.do("GET", "/queues/mail/errors", nil, 200))
 }
 
+func TestRetentionIsReplacedByVersion(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `{}`)
+	const path = "/queues/mail/retention"
+	put := func(body, version string, status int) answer {
+		t.Helper()
+		r := f.request("PUT", "/api/v1"+path, body)
+		if version != "" {
+			r.Header.Set("If-Match", version)
+		}
+		return f.send(r, status)
+	}
+	first := f.do("GET", path, nil, 200).Header.Get("ETag")
+	const body = `{"dead":{"jobs":500,"bytes":1048576,"age":"24h"},"results":{}}`
+	second := put(body, first, 200).Header.Get("ETag")
+	shown := f.as("view:mail").do("GET", path, nil, 200)
+	if r := into[api.Retention](shown); r.Dead != (api.Limits{Jobs: 500, Bytes: 1 << 20, Age: api.Duration(24 * time.Hour)}) || r.Results != (api.Limits{}) || shown.Header.Get("ETag") != second {
+		t.Errorf("the retention is %s", shown.text)
+	}
+	put(`{"dead":{},"results":{}}`, first, 412).problem("changed")
+	put(`{"dead":{"jobs":-1},"results":{}}`, "", 400).problem("invalid")
+	put(`{"dead":{"age":"1us"},"results":{}}`, "", 400).problem("invalid")
+	put(`{"dead":{},"results":{}}`, "", 200)
+	if again := f.do("GET", path, nil, 200).Header.Get("ETag"); again != first {
+		t.Errorf("with the defaults again the version is %s, not %s", again, first)
+	}
+	f.do("PUT", "/queues/none/retention", body, 404).problem("no-queue")
+}
+
 func TestChangesAreInTheAudit(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
@@ -128,7 +159,7 @@ func TestRedisAwayIsNeverAnEmptyList(t *testing.T) {
 			continue
 		}
 		path := strings.ReplaceAll(example.Replace(row.Path), "operations/mail:0:n1-1", "operations/mail:0:j3kq5wa7bd")
-		path += map[string]string{"/api/v1/channels/c/counts": "?subscriber=s", "/api/v1/events": "?queue=mail", "/api/v1/scale": "?queue=mail"}[path]
+		path += map[string]string{"/api/v1/channels/c/counts": "?subscriber=s", "/api/v1/chats": "?member=m", "/api/v1/events": "?queue=mail", "/api/v1/scale": "?queue=mail"}[path]
 		a := f.send(f.request(row.Method, path, nil), 503)
 		a.problem("redis-unavailable")
 		if a.Header.Get("Retry-After") == "" {

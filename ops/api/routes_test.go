@@ -14,7 +14,7 @@ import (
 )
 
 // example replaces the values in the path of a route.
-var example = strings.NewReplacer("{queue}", "mail", "{id}", "mail:0:n1-1", "{worker}", "w", "{schedule}", "s", "{channel}", "c")
+var example = strings.NewReplacer("{queue}", "mail", "{id}", "mail:0:n1-1", "{worker}", "w", "{schedule}", "s", "{channel}", "c", "{chat}", "g")
 
 var actions = []access.Action{access.View, access.Operate, access.Enqueue, access.Admin, access.Reveal, access.Scale}
 

@@ -37,9 +37,10 @@ type Schedule struct {
 	Name  string `json:"name"`
 	Queue string `json:"queue"`
 	NewSchedule
-	Next  time.Time `json:"next,omitzero"`
-	Last  []Firing  `json:"last" jsonschema:"the latest times that it fired"`
-	Error string    `json:"error,omitzero" jsonschema:"why it can't be read and never fires"`
+	Paused bool      `json:"paused" jsonschema:"whether it adds no jobs until it is resumed"`
+	Next   time.Time `json:"next,omitzero"`
+	Last   []Firing  `json:"last" jsonschema:"the latest times that it fired"`
+	Error  string    `json:"error,omitzero" jsonschema:"why it can't be read and never fires"`
 }
 
 // A Firing is a time at which a schedule fired.
@@ -54,7 +55,7 @@ type Firing struct {
 // scheduleOf returns the redacted form of a schedule.
 func (c *call) scheduleOf(s queue.CronScheduleInfo) Schedule {
 	s.CronSchedule = c.ops.HideSchedule(s.CronSchedule)
-	answer := Schedule{Name: s.Name, Queue: s.Queue, Next: utc(s.Next), Last: []Firing{}}
+	answer := Schedule{Name: s.Name, Queue: s.Queue, Paused: s.Paused, Next: utc(s.Next), Last: []Firing{}}
 	o := s.Options
 	answer.NewSchedule = NewSchedule{
 		Expression: s.Expr, Zone: s.Zone, Kind: s.Kind, Args: opaqueOrNone(s.Args), CatchUp: string(s.CatchUp), Revision: s.Revision, Priority: o.Priority.String(),
@@ -102,6 +103,7 @@ func showSchedule(ctx context.Context, c *call) (any, error) {
 	if i < 0 {
 		return nil, queue.ErrNoSchedule
 	}
+	c.setVersion(all[i].Version)
 	return c.scheduleOf(all[i]), nil
 }
 
@@ -124,9 +126,13 @@ func putSchedule(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	version, err := c.wantedVersion()
+	if err != nil {
+		return nil, err
+	}
 	s := queue.CronSchedule{
 		Name: c.values["schedule"], Expr: body.Expression, Zone: body.Zone, Queue: c.values["queue"], Kind: body.Kind, Args: args, Options: job.Options,
-		CatchUp: queue.CatchUp(body.CatchUp), Revision: body.Revision,
+		CatchUp: queue.CatchUp(body.CatchUp), Revision: body.Revision, IfVersion: version,
 	}
 	err = c.audited(ctx, s.Queue, s.Name, 1, func() error {
 		_, err := delayed.AddSchedule(ctx, c.queues, s)
@@ -165,6 +171,27 @@ func deleteSchedule(ctx context.Context, c *call) (any, error) {
 	}
 	name := c.values["schedule"]
 	return nil, c.audited(ctx, q.Name(), name, 1, func() error { return q.RemoveSchedule(ctx, name) })
+}
+
+func pauseSchedule(ctx context.Context, c *call) (any, error) {
+	return c.changeSchedule(ctx, func(q *queue.PoolQueue, name string) error { return delayed.PauseSchedule(ctx, q, name) })
+}
+
+func resumeSchedule(ctx context.Context, c *call) (any, error) {
+	return c.changeSchedule(ctx, func(q *queue.PoolQueue, name string) error { return delayed.ResumeSchedule(ctx, q, name) })
+}
+
+// changeSchedule changes the schedule of the path and shows it.
+func (c *call) changeSchedule(ctx context.Context, change func(q *queue.PoolQueue, name string) error) (any, error) {
+	q, err := c.queues.ForPool(c.values["queue"])
+	if err != nil {
+		return nil, err
+	}
+	name := c.values["schedule"]
+	if err := c.audited(ctx, q.Name(), name, 1, func() error { return change(q, name) }); err != nil {
+		return nil, err
+	}
+	return showSchedule(ctx, c)
 }
 
 func runSchedule(ctx context.Context, c *call) (any, error) {

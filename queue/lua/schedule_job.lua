@@ -3,7 +3,7 @@
 -- @lazy job_adder enqueue_job
 
 -- Fields of a schedule's record that its jobs don't have, or have with other values.
-local SCHEDULE_ONLY = {expr = true, zone = true, catch_up = true, revision = true, headers = true}
+local SCHEDULE_ONLY = {expr = true, zone = true, catch_up = true, revision = true, paused = true, headers = true}
 
 -- A firing is a line: due time in ms, time of firing in ms, id of the job or '=' and the
 -- id of the job that held the unique key; a token if a person fired it. The latest

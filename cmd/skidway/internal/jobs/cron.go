@@ -261,11 +261,20 @@ var scheduleView = cli.View[queue.CronScheduleInfo]{
 	{Key: "args", Value: func(s queue.CronScheduleInfo) any { return opaque(s.Args) }, Only: "json"},
 	{Key: "catch_up", Value: func(s queue.CronScheduleInfo) any { return s.CatchUp }},
 	{Key: "revision", Value: func(s queue.CronScheduleInfo) any { return s.Revision }, Only: "json", Omit: true},
-	{Key: "next", Head: "NEXT", Value: func(s queue.CronScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(s.Next) }},
+	{Key: "next", Head: "NEXT", Value: func(s queue.CronScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: nextText},
+	{Key: "paused", Value: func(s queue.CronScheduleInfo) any { return s.Paused }, Only: "json", Omit: true},
 	{Key: "last", Head: "LAST", Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
 	{Key: "job", Head: "JOB", Wide: true, Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
 	{Key: "last", Value: func(s queue.CronScheduleInfo) any { return firingView.Objects(s.Last) }, Only: "json"},
 	{Key: "error", Value: func(s queue.CronScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
+}
+
+// nextText returns when a schedule fires next.
+func nextText(s queue.CronScheduleInfo) string {
+	if s.Paused {
+		return "paused"
+	}
+	return shortTime(s.Next)
 }
 
 // lastFiring returns the last time that a schedule fired; zero if it never did.
