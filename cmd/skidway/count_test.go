@@ -79,7 +79,7 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 		"blank.log":  {"GET|/?a=b c|8.8.8.8:80|2026-11-01 23:30:00|x", "--format '$field1|$field2|$remote_addr|$time_iso8601|$rest'"},
 		"words.log":  {"[2026-11-01T23:30:00+01:00] INFO ip=8.8.8.8 \"GET / HTTP/1.1\" -> 200", "--format '[$time_iso8601] $field2 $field3=$remote_addr $rest'"},
 		"pod.log":    {"2026-11-01T23:30:00Z stdout F 200|8.8.8.8|2026-11-01T23:30:00Z", "--format cri:'$field1|$remote_addr|$time_iso8601'"},
-		"other.log":  {"200|8.8.8.8|yesterday", "(log_format, LogFormat), give it: --format '…'"},
+		"other.log":  {"200|8.8.8.8|yesterday", "(log_format, LogFormat), give it: skidway logs count --format '…' 'other.log'"},
 		"count.log":  {"200|8.8.8.8|2026-11-01T23:30:00Z", "no known format"},
 	} {
 		write(t, folder, name, c.content+"\n")

@@ -68,7 +68,7 @@ func checkOutput(t *testing.T, folder string, code int, args ...string) (output 
 			}
 			for _, row := range rows {
 				for _, cell := range row {
-					if _, err := strconv.ParseFloat(cell, 64); err != nil && cell != "" && strings.ContainsRune("=+-@\t", rune(cell[0])) {
+					if _, err := strconv.ParseFloat(cell, 64); err != nil && cell != "" && cell != "-" && strings.ContainsRune("=+-@\t", rune(cell[0])) {
 						t.Errorf("%q: the cell %.100q is a formula", args, cell)
 					}
 				}

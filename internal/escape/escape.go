@@ -38,11 +38,11 @@ func IsControl(r rune) bool {
 }
 
 // Cell returns a cell of CSV without control characters, and with a quotation mark before what
-// spreadsheets would take for a formula. A line feed and a tab stay, and so does a number with a
-// sign.
+// spreadsheets would take for a formula. A line feed and a tab stay, and so do a number with a
+// sign, and "-" alone.
 func Cell(cell string) string {
 	cell = Text(cell, func(r rune) bool { return r == '\n' || r == '\t' || !IsControl(r) })
-	if cell == "" || !strings.ContainsRune("=+-@\t", rune(cell[0])) {
+	if cell == "" || cell == "-" || !strings.ContainsRune("=+-@\t", rune(cell[0])) {
 		return cell
 	}
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {

@@ -279,16 +279,16 @@ func (e *explainedFile) advice() string {
 	}
 	for _, kind := range []string{"json", "logfmt"} {
 		if strings.HasPrefix(strings.TrimPrefix(e.Format.Name(), wrapper), kind) {
-			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: --format %s%s --field address=%s --field time=%s",
-				e.path, wrapper, kind, keyOf(e.lines, "ADDRESS_KEY", accesslog.RankAddress), keyOf(e.lines, "TIME_KEY", accesslog.RankTime))
+			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: skidway logs count --format %s%s --field address=%s --field time=%s %s",
+				e.path, wrapper, kind, keyOf(e.lines, "ADDRESS_KEY", accesslog.RankAddress), keyOf(e.lines, "TIME_KEY", accesslog.RankTime), shellText(e.path))
 		}
 	}
 	if e.layout != "" {
-		return fmt.Sprintf("%s has no known format. This layout reads it (first line: %s; if that is not the client, put $remote_addr where its address is): --format %s%s",
-			e.path, e.reads, wrapper, shellText(e.layout))
+		return fmt.Sprintf("%s has no known format: what is shown above is how the nearest one fails. This layout reads it (first line: %s; if that is not the client, put $remote_addr where its address is): skidway logs count --format %s%s %s",
+			e.path, e.reads, wrapper, shellText(e.layout), shellText(e.path))
 	}
-	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
-		e.path, wrapper)
+	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: skidway logs count --format %s'…' %s",
+		e.path, wrapper, shellText(e.path))
 }
 
 // keyOf returns the key under which the values of lines rank highest together; of several the
