@@ -16,11 +16,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute"
+	"skidway/distribute/chat/group"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -157,6 +161,12 @@ func (b *browser) check(name string) {
 	if wide := value[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 		b.Errorf("%s: the page is %d px wider than the window", name, wide)
 	}
+	b.calm(name)
+}
+
+// calm fails the test if the page has done what must not happen.
+func (b *browser) calm(name string) {
+	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, problem := range b.problems {
@@ -199,6 +209,7 @@ func TestInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	t.Run("pages are accessible and safe", func(t *testing.T) { testPages(t, ctx) })
 	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) })
+	t.Run("forms work without script", func(t *testing.T) { testNoScript(t, ctx) })
 	t.Run("a flow of clicks retries jobs", func(t *testing.T) { testFlow(t, ctx) })
 }
 
@@ -209,6 +220,8 @@ func testPages(t *testing.T, ctx context.Context) {
 	pages := map[string]string{
 		"overview": "/", "queues": "/queues", "queue": "/queues/mail?range=hour", "jobs": "/jobs?queue=mail&state=dead", "waiting": "/jobs?state=waiting",
 		"job": "/jobs/" + dead, "delayed": "/jobs/" + delayed, "copy": "/jobs/" + dead + "/copy",
+		"channels": "/channels", "counts": "/counts", "workers": "/workers", "operations": "/operations", "audit": "/audit", "schedules": "/schedules", "schedule": "/schedules/edit?queue=mail&name=nightly",
+		"enqueue": "/enqueue", "errors": "/errors", "redis": "/redis", "chats": "/chats", "chat": "/chats?chat=" + url.QueryEscape(f.gather()), "settings": "/settings",
 		"question": "/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`text contains "<img"`), "failure": "/none",
 	}
 	for _, look := range []struct {
@@ -235,6 +248,56 @@ func testPages(t *testing.T, ctx context.Context) {
 	b.do(chromedp.Click(`.head [popovertarget=purge]`))
 	b.check("question-open")
 	b.picture("purge-1400-light")
+	for role, scopes := range map[string][]string{"viewer": {"view:*"}, "operator": {"view:*", "operate:*"}, "viewer of a queue": {"view:mail"}} {
+		g := setup(t, f.redis)
+		g.who = principal(t, scopes...)
+		b := g.open(ctx)
+		b.theme("light")
+		for name, path := range pages {
+			b.visit(path, 1400)
+			b.calm(role + ": " + name)
+		}
+	}
+}
+
+// gather adds a channel, a schedule, errors and a chat, with hostile texts where a client can write them. It
+// returns the chat.
+func (f *fixture) gather() string {
+	f.Helper()
+	channel, err := distribute.Open(f.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(f.Context(), "countries", hostile))
+	file := filepath.Join(f.TempDir(), "<img src=x>.log")
+	f.must(os.WriteFile(file, []byte("a line\n"), 0o600))
+	_, err = distribute.NewShipper(channel, nil).Ship(f.Context(), []string{file})
+	f.must(err)
+	f.count("mail", hostile, hostile, 3, 1)
+	f.post("/schedules/put", url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"mail"}, "expr": {"@daily"}, "kind": {"email.send"}, "args": {"{}"}})
+	chats := group.NewClient(f.queues.DB())
+	id, err := chats.Create(f.Context(), "", &group.CreateOptions{Members: []string{"ada", hostile}})
+	f.must(err)
+	return id
+}
+
+func testNoScript(t *testing.T, ctx context.Context) {
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{}`, queue.Options{})
+	f.bury("mail", "connection refused")
+	b := f.open(ctx)
+	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	})
+	b.visit("/jobs?queue=mail&state=dead", 1400)
+	b.do(chromedp.Click(`tbody [type=checkbox]`), chromedp.Click(`#bulk [value=retry]`), chromedp.Click(`form[action="/jobs/change"] .pri`), chromedp.WaitVisible(`.flash.ok`))
+	if job, err := f.queues.Get(t.Context(), id); err != nil || job.State != queue.Waiting {
+		t.Errorf("without script the job is %+v, %v", job, err)
+	}
+	b.visit("/queues/mail", 1400)
+	b.do(chromedp.Click(`.head [popovertarget=pause]`), chromedp.Click(`#pause .pri`), chromedp.WaitVisible(`.flash.ok`))
+	if page := f.get("/queues/mail"); !strings.Contains(page.body, "/queues/mail/resume") {
+		t.Error("without script the queue is not paused")
+	}
 }
 
 func testLive(t *testing.T, ctx context.Context) {

@@ -36,8 +36,8 @@ func operationsPage(p *page) error {
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !p.Who.May(access.View, op.Queue) })
 	rows := []operationRow{}
 	for _, op := range all {
-		row := operationRow{Operation: op, Text: words.T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
-		row.Badge = p.Badge(operationBadges[op.Status], words.T("operations."+op.Status))
+		row := operationRow{Operation: op, Text: words.Of("operations.", op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
+		row.Badge = p.Badge(operationBadges[op.Status], words.Of("operations.", string(op.Status)))
 		if op.Status == "done" {
 			row.Badge.Class = ""
 		}
@@ -143,9 +143,9 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 // alone.
 func changedMessage(op queue.Operation) message {
 	if op.Changed < op.Count {
-		return message{Rank: "warn", Key: "operation.half", Args: []string{words.T("operation."+op.Do, op.Changed), words.Text(op.Count)}}
+		return message{Rank: "warn", Key: "operation.half", Args: []string{words.Of("operation.", op.Do, op.Changed), words.Text(op.Count)}}
 	}
-	return message{Rank: "ok", Key: "operation.did", Args: []string{words.T("operation."+op.Do, op.Changed)}}
+	return message{Rank: "ok", Key: "operation.did", Args: []string{words.Of("operation.", op.Do, op.Changed)}}
 }
 
 // logAudit logs the error of an entry that could not be written.

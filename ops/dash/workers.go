@@ -117,13 +117,16 @@ func newWorkerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions
 	return row
 }
 
+// maxState is the length above which the state that a worker tells of itself is cut.
+const maxState = 24
+
 // workerBadge returns the state of a worker.
 func workerBadge(p *page, worker *ops.Worker) Badge {
 	switch condition := worker.Condition(); {
 	case condition == "dead" || condition == "late":
-		return p.Badge("warn", words.T("workers."+condition))
+		return p.Badge("warn", words.Of("workers.", condition))
 	case condition != "running":
-		return p.Badge("pause", words.T("workers."+condition))
+		return p.Badge("pause", words.Cut(words.Of("workers.", condition), maxState))
 	case worker.Full():
 		return Badge{Text: words.T("workers.full"), Icon: p.GrayIcon("run", "")}
 	case worker.Held() > 0:

@@ -31,14 +31,14 @@ func TestWorkersAreShownAndTold(t *testing.T) {
 	f.add("docs", "pdf", `{}`, queue.Options{})
 	f.serve(queue.PoolInfo{Name: "mta-1", Host: attack, Concurrency: 1, Queues: []string{"mail"}, State: "running", Version: "v1.1", Started: time.Now()}, time.Minute)
 	f.serve(queue.PoolInfo{Name: "app-1", Host: "app", Concurrency: 4, Queues: []string{"docs", "mail"}, State: "quiet", Version: "v1.2" + attack, Stuck: 2}, time.Minute)
-	f.serve(queue.PoolInfo{Name: "app-2", Host: "app", Concurrency: 4, Queues: []string{"rare"}, State: "running", Version: "v1.1"}, time.Minute)
+	f.serve(queue.PoolInfo{Name: "app-2", Host: "app", Concurrency: 4, Queues: []string{"rare"}, State: "a later state", Version: "v1.1"}, time.Minute)
 	f.serve(queue.PoolInfo{Name: "gone-1", Host: "gone", Concurrency: 9, Queues: []string{"rare"}, State: "running"}, time.Millisecond)
 
 	page := f.get("/workers")
 	for !strings.Contains(page.body, "3 are alive") && t.Context().Err() == nil { // until the lease of the last one is over
 		page = f.get("/workers")
 	}
-	f.want(page, http.StatusOK, "3 are alive, with 2 jobs in 9 slots.", "all slots held", "quiet", "idle", "2 handlers ignore their timeout", "Workers run several versions", "not the version of most workers",
+	f.want(page, http.StatusOK, "3 are alive, with 2 jobs in 9 slots.", "all slots held", "quiet", "a later state", "2 handlers ignore their timeout", "Workers run several versions", "not the version of most workers",
 		"1 × pdf", `href="/jobs/`+id+`"`, "vanished", "gone-1", `popovertarget="tell-0"`)
 	if strings.Contains(page.body, "<img") {
 		t.Errorf("a name is in the page as HTML: %s", page.body)
