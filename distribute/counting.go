@@ -23,6 +23,10 @@ type CountingConfig struct {
 	// Measures names what is added up beside the number of requests: "bytes", "duration".
 	Measures []string
 
+	// MaxCells bounds the cells of one day and cut, from [cuts.MinMaxCells]; above it, those with
+	// the fewest requests are moved into [cuts.Other]. Zero means [cuts.DefaultMaxCells].
+	MaxCells int
+
 	// Format names the log format, as for [accesslog.ByName]; empty or "auto" detects
 	// it for each file.
 	Format string
@@ -80,7 +84,7 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	if len(by) > cuts.MaxCuts {
 		return nil, fmt.Errorf("by: %d cuts, at most %d are possible", len(by), cuts.MaxCuts)
 	}
-	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cuts.DefaultMaxCells}
+	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cmp.Or(config.MaxCells, cuts.DefaultMaxCells)}
 	for _, names := range by {
 		cut, err := cuts.ParseCut(names)
 		if err != nil {
@@ -93,6 +97,9 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	}
 	if a.settings.Has(cuts.ASN, cuts.Format, cuts.File) {
 		return nil, fmt.Errorf("by %v: asn, format and file can't be counted yet", by)
+	}
+	if a.settings.MaxCells < cuts.MinMaxCells {
+		return nil, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
 	}
 	var err error
 	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {

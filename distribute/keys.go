@@ -34,7 +34,8 @@ import "strconv"
 //	:subscriber:S:sealed:ID:SHIPMENT:COMMIT  hash  cell → number, valid
 //	:subscriber:S:readers        zset    report that reads the totals → end of its time, ms
 //	:subscriber:S:checkpoint:ID  string  shipment, blank, and where its next worker reads a compressed file on
-//	:subscriber:S:groups         zset    the groups that were counted, such as days
+//	:subscriber:S:groups         zset    group that was counted, such as a day → cells of it that were moved into others
+//	:subscriber:S:crowded        set     groups that have more cells than their bound
 //	:subscriber:S:count:GROUP    zset    member → count
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
@@ -77,6 +78,7 @@ func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sea
 func (k keys) readers(name string) string    { return k.subscriber(name) + ":readers" }
 func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }
 func (k keys) groups(name string) string     { return k.subscriber(name) + ":groups" }
+func (k keys) crowded(name string) string    { return k.subscriber(name) + ":crowded" }
 
 func (k keys) staged(name, id string) string { return k.subscriber(name) + ":staged:" + id }
 

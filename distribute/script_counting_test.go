@@ -109,13 +109,40 @@ func (s scriptRunner) parts() string {
 }
 
 // fold folds cells of f's first shipment.
-func (s scriptRunner) fold(members ...string) string {
+func (s scriptRunner) fold(members ...string) string { return s.foldBounded(0, members...) }
+
+// foldBounded does it where the day has a bound of its cells.
+func (s scriptRunner) foldBounded(bound int, members ...string) string {
 	args, places := []any{"f:1:1", "s", len(members)}, []any{}
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
 	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day")}}
-	return s.run(foldScript, of, append(append(args, places...), "day")...)
+	return s.run(foldScript, of, append(append(args, places...), "day", bound)...)
+}
+
+// merge moves cells of a day that has a bound, in two series, into the cell "x".
+func (s scriptRunner) merge(bound int, members ...string) string {
+	args := []any{"s", "day", bound}
+	for _, member := range members {
+		args = append(args, member, "x")
+	}
+	return s.run(mergeScript, target{subscriber: "s", more: []string{s.k.totals("s", "day"), s.k.totals("s", "day 0 bytes")}}, args...)
+}
+
+// merged is what moving cells changes.
+func (s scriptRunner) merged() string {
+	return fmt.Sprintf("%v %v, moved %s, crowded %s", s.totalsOf("day"), s.totalsOf("day 0 bytes"),
+		s.score(s.k.groups("s"), "day"), s.text("SMEMBERS", s.k.crowded("s")))
+}
+
+// totalsOf reads the totals of a group.
+func (s scriptRunner) totalsOf(group string) map[string]int64 {
+	counts, err := s.c.totals("s").counts(s.t.Context(), group, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return counts
 }
 
 // counts reads the counts of a day and of f's first shipment.
@@ -262,6 +289,14 @@ func withoutSubscriber(given func(scriptRunner)) func(scriptRunner) {
 		given(s)
 		s.do([]any{"HDEL", s.k.subscribers(), "s"})
 	}
+}
+
+// crowded has four cells on a day, one without bytes.
+func crowded(s scriptRunner) {
+	subscribed(s)
+	s.do([]any{"ZADD", s.k.totals("s", "day"), 1, "a", 2, "b", 3, "c", 4, "d"},
+		[]any{"ZADD", s.k.totals("s", "day 0 bytes"), 10, "a", 1e10, "b", 30, "c"},
+		[]any{"ZADD", s.k.groups("s"), 7, "day"}, []any{"SADD", s.k.crowded("s"), "day"})
 }
 
 var countingScripts = []scriptCase{
@@ -462,6 +497,34 @@ var countingScripts = []scriptCase{
 		name: "fold: some cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "FR") }, want: "1",
 		look: scriptRunner.folded, sees: "US 2 DE <nil>, sealed [f:1:1], groups [day]",
 	},
+	{
+		name: "fold: more cells than the bound", given: sealed, call: func(s scriptRunner) string { return s.foldBounded(1, "US", "DE") }, want: "0",
+		look: func(s scriptRunner) string { return s.text("SMEMBERS", s.k.crowded("s")) }, sees: "[day]",
+	},
+	{
+		name: "fold: as many cells as the bound, and moved before", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.groups("s"), 7, "day"}) },
+		call: func(s scriptRunner) string { return s.foldBounded(2, "US", "DE") }, want: "0",
+		look: func(s scriptRunner) string { return s.score(s.k.groups("s"), "day") + " " + s.exists(s.k.crowded("s")) }, sees: "7 0",
+	},
+	{
+		name: "merge: to the bound", given: crowded, call: func(s scriptRunner) string { return s.merge(3, "a", "b") }, want: "0",
+		look: scriptRunner.merged, sees: "map[c:3 d:4 x:3] map[c:30 x:10000000010], moved 9, crowded []",
+	},
+	{
+		name: "merge: still above the bound", given: crowded, call: func(s scriptRunner) string { return s.merge(2, "a", "d", "gone") }, want: "1",
+		look: scriptRunner.merged, sees: "map[b:2 c:3 x:5] map[b:10000000000 c:30 x:10], moved 9, crowded [day]",
+	},
+	{name: "merge: cells that are gone", given: crowded, call: func(s scriptRunner) string { return s.merge(2, "gone") }, want: "2", keeps: true},
+	{name: "merge: no cells", given: crowded, call: func(s scriptRunner) string { return s.merge(2) }, want: "2", keeps: true},
+	{
+		name: "merge: within the bound", given: crowded, call: func(s scriptRunner) string { return s.merge(4, "a") }, want: "0",
+		look: scriptRunner.merged, sees: "map[a:1 b:2 c:3 d:4] map[a:10 b:10000000000 c:30], moved 7, crowded []",
+	},
+	{
+		name: "merge: beside a report", given: func(s scriptRunner) { crowded(s); s.snapshot("s") },
+		call: func(s scriptRunner) string { return s.merge(2, "a", "b") }, want: "-1", keeps: true,
+	},
+	{name: "merge: no subscriber", given: withoutSubscriber(crowded), call: func(s scriptRunner) string { return s.merge(2, "a", "b") }, want: "0", keeps: true},
 	{
 		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), -2, "US"}) },
 		call: func(s scriptRunner) string { return s.fold("US") }, want: "1",

@@ -38,7 +38,8 @@ var (
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
-	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers")
+	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers", "crowded")
+	mergeScript    = newScript("merge", "move the smallest cells together", "subscriber", "groups", "subscribers", "readers", "crowded")
 )
 
 // A script has the names of its keys, in the order of KEYS.
@@ -74,7 +75,7 @@ func (k keys) named(name string, t target) string {
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
 		return k.subscriber(t.subscriber)
-	case "claims", "owners", "sealed", "readers", "problems", "groups":
+	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded":
 		return k.subscriber(t.subscriber) + ":" + name
 	case "staged":
 		return k.staged(t.subscriber, t.file)

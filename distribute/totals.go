@@ -3,6 +3,8 @@ package distribute
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -36,17 +38,36 @@ func (t totals) foldAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return t.fold(ctx, commits...)
+}
+
+// fold moves the sealed cells of commits into the totals, and bounds the groups that have too
+// many cells. Several processes may fold one commit at the same time. While a report reads the
+// totals it does nothing.
+func (t totals) fold(ctx context.Context, commits ...string) error {
+	text, err := t.settings(ctx, t.subscriber)
+	if err != nil && !errors.Is(err, ErrNoSubscriber) {
+		return err
+	}
+	settings, _ := cuts.ParseSettings(text)
 	for _, commit := range commits {
-		if err := t.fold(ctx, commit); err != nil {
+		if err := t.foldCommit(ctx, commit, settings); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !settings.HasBound() {
+		return nil
+	}
+	crowded, err := query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.crowded(t.subscriber)).Result() })
+	for _, group := range crowded {
+		if g, ok := cuts.ParseGroup(group); ok && err == nil && settings.Bound(g) > 0 {
+			err = t.merge(ctx, settings, g)
+		}
+	}
+	return err
 }
 
-// fold moves the sealed cells of one commit into the totals. Several processes
-// may fold one commit at the same time. While a report reads them it does nothing.
-func (t totals) fold(ctx context.Context, commit string) error {
+func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Settings) error {
 	sealed := t.keys.sealedCells(t.subscriber, commit)
 	for cursor := uint64(0); ; {
 		var pairs []string
@@ -58,8 +79,8 @@ func (t totals) fold(ctx context.Context, commit string) error {
 			return err
 		}
 		// A scan may return more than COUNT cells.
-		for batch := range slices.Chunk(pairs, 2*cellBatch) {
-			left, err := t.foldCells(ctx, commit, batch)
+		for batch := range wholeCells(pairs, settings) {
+			left, err := t.foldCells(ctx, commit, batch, settings)
 			if err != nil || left <= 0 {
 				return err
 			}
@@ -75,20 +96,62 @@ func (t totals) fold(ctx context.Context, commit string) error {
 	}
 }
 
-// foldCells folds some cells of a commit, given as pairs of name and number,
-// and returns how many cells are left, -1 if a report reads them.
-func (t totals) foldCells(ctx context.Context, commit string, pairs []string) (int64, error) {
+// A cellPlace is the name of a sealed cell, its group and its member.
+type cellPlace struct{ name, group, member string }
+
+// wholeCells returns the cells of a scan, which are pairs of name and number, in batches. Those
+// of all series of a cell are in one batch, whether or not they are there, so that all of its
+// measures are in the totals, or none.
+func wholeCells(pairs []string, settings cuts.Settings) iter.Seq[[]cellPlace] {
+	return func(yield func([]cellPlace) bool) {
+		var batch []cellPlace
+		seen := map[string]bool{}
+		for i := 0; i < len(pairs); i += 2 {
+			if seen[pairs[i]] {
+				continue
+			}
+			group, member, _ := strings.Cut(pairs[i], "\t")
+			series := []string{group}
+			if g, ok := cuts.ParseGroup(group); ok && len(settings.Measures) > 1 {
+				series = series[:0]
+				for _, sibling := range settings.Groups(g) {
+					series = append(series, sibling.String())
+				}
+			}
+			if len(batch)+len(series) > cellBatch {
+				if !yield(batch) {
+					return
+				}
+				batch = nil
+			}
+			for _, group := range series {
+				name := group + "\t" + member
+				seen[name], batch = true, append(batch, cellPlace{name, group, member})
+			}
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
+}
+
+// foldCells folds some cells of a commit, and returns how many are left, -1 if a report reads
+// the totals.
+func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace, settings cuts.Settings) (int64, error) {
 	keys := target{subscriber: t.subscriber, sealed: commit}
-	args := []any{commit, t.subscriber, len(pairs) / 2}
+	args := []any{commit, t.subscriber, len(cells)}
 	var places, groups []any  // places: member and group index of each cell
 	index := map[string]int{} // of each group, from 1
-	for i := 0; i < len(pairs); i += 2 {
-		group, member, _ := strings.Cut(pairs[i], "\t")
-		if index[group] == 0 {
-			index[group] = len(index) + 1
-			keys.more, groups = append(keys.more, t.keys.totals(t.subscriber, group)), append(groups, group)
+	for _, cell := range cells {
+		if index[cell.group] == 0 {
+			index[cell.group] = len(index) + 1
+			bound := 0
+			if g, ok := cuts.ParseGroup(cell.group); ok {
+				bound = settings.Bound(g)
+			}
+			keys.more, groups = append(keys.more, t.keys.totals(t.subscriber, cell.group)), append(groups, cell.group, bound)
 		}
-		args, places = append(args, pairs[i]), append(places, member, index[group])
+		args, places = append(args, cell.name), append(places, cell.member, index[cell.group])
 	}
 	args = append(append(args, places...), groups...)
 	reply, err := t.call(ctx, foldScript, keys, args...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute/cuts"
 	"skidway/internal/redistest"
 )
 
@@ -60,8 +61,10 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 			"s", "f", 1, "c1", commits, 0, "", cells, 1, fieldResume, 100*commits, "lines", cells); answer != "1" {
 			t.Fatalf("seal answers %s", answer)
 		}
-		if _, err := s.c.totals("s").foldCells(t.Context(), name, pairs[:2*cellBatch]); err != nil {
-			t.Fatal(err)
+		for batch := range wholeCells(pairs[:2*cellBatch], cuts.Settings{}) {
+			if _, err := s.c.totals("s").foldCells(t.Context(), name, batch, cuts.Settings{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	db := redistest.Open(t, url)

@@ -174,6 +174,36 @@ func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
+func TestSmallestCellsBecomeOther(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=day,hour,country,path by=hour measure=bytes max-cells=100")
+	g, _ := cuts.ParseGroup("2026-11-01")
+	if bytes := s.Groups(g)[1]; s.Bound(g) != 100 || s.Bound(bytes) != 0 || s.Bound(cuts.Group{Day: g.Day, Cut: 1}) != 0 || !s.HasBound() {
+		t.Error("bounds are wrong")
+	}
+	add := func(members ...[]string) (moves string) {
+		crowd := s.NewCrowd(g, 2)
+		for _, values := range members {
+			if crowd.Add(cuts.Member(values)) {
+				break
+			}
+		}
+		for _, move := range crowd.Moves() {
+			moves += move.From + " > " + move.Into + "; "
+		}
+		return strings.ReplaceAll(moves, "\x1f", " ")
+	}
+	if got := add([]string{"10", "DE", cuts.Other}, []string{"10", "DE", "/"}, []string{"malformed"}, []string{"11", "US", "/a"}, []string{"11", "US", "/b"}); got != "10 DE / > 10 DE (other); 11 US /a > 11 US (other); " {
+		t.Error(got)
+	}
+	if got := add([]string{"10", "DE", cuts.Other}, []string{"10", cuts.Other, cuts.Other}); got != "10 DE (other) > 10 (other) (other); " {
+		t.Error(got)
+	}
+	if got := add([]string{"10", cuts.Other, cuts.Other}); got != "" {
+		t.Error(got)
+	}
+}
+
 func TestPercentilesAreUpperBounds(t *testing.T) {
 	t.Parallel()
 	var h cuts.Histogram

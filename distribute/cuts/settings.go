@@ -17,6 +17,9 @@ type Settings struct {
 // moved into [Other].
 const DefaultMaxCells = 100_000
 
+// MinMaxCells is the least bound of the cells of one day and cut.
+const MinMaxCells = 100
+
 // settingsName begins the text of settings.
 const settingsName = "country-day"
 

@@ -177,7 +177,7 @@ func (t *summary) table() Table {
 	s := t.selection
 	table := Table{
 		By: t.by.Columns(), Measures: t.measures, From: cmp.Or(s.from, t.first), To: cmp.Or(s.to, t.last),
-		Folded: t.folded, Total: t.total,
+		Cut: t.cut, Folded: t.folded, Total: t.total,
 	}
 	for _, row := range t.rows {
 		if !row.Counts.isZero() || row.Before != nil && !row.Before.isZero() {

@@ -21,6 +21,8 @@ type Table struct {
 	BeforeFrom, BeforeTo string
 	TotalBefore          *Counts
 
+	Cut int // index of the cut that was counted in Settings.Cuts
+
 	// Folded is the number of cells of these days that were moved into [Other], because there
 	// were more than [Settings].MaxCells.
 	Folded int64

@@ -68,8 +68,23 @@ func printResult(a *cli.App, format string, r result) error {
 			a.Console.Notice("%s", credit)
 		}
 	}
-	a.Console.Line(closingLine(r.tally, r.took))
+	line := closingLine(r.tally, r.took)
+	if n := r.foldedCells(); n > 0 {
+		line += fmt.Sprintf(" folded_cells=%d", n)
+	}
+	a.Console.Line(line)
 	return nil
+}
+
+// foldedCells returns the number of cells of the printed days that were moved into (other).
+func (r *result) foldedCells() (n int64) {
+	var seen []int // a cut may have several tables
+	for _, t := range r.tables {
+		if !slices.Contains(seen, t.Cut) {
+			seen, n = append(seen, t.Cut), n+t.Folded
+		}
+	}
+	return n
 }
 
 // closingLine returns the summary of a count: lines = counted + unknown_country + unparsable.

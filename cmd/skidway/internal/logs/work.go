@@ -94,7 +94,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "log-tz", "measure", "tz", "trusted-proxies"}
+var ownSettings = []string{"by", "format", "geoip", "log-tz", "max-cells", "measure", "tz", "trusted-proxies"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
@@ -177,6 +177,7 @@ type counting struct {
 	noGeo         bool
 	by            cutList
 	measures      []string
+	maxCells      cli.Number
 	zone, logZone cli.Zone
 	proxies       string
 	workers       cli.Number
@@ -189,6 +190,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
 	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or both")
+	flags.Var(&k.maxCells, "max-cells", "number of cells of one day and --by, above which the smallest count as (other); 0: 100,000")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
 	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
@@ -251,7 +253,7 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 		}
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Measures: k.measures, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Measures: k.measures, MaxCells: int(k.maxCells), Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong

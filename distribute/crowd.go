@@ -1,0 +1,69 @@
+package distribute
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"skidway/distribute/cuts"
+)
+
+// maxMoves is the number of cells that are chosen at once to be moved into others.
+const maxMoves = 20_000
+
+// merge moves cells of a group into others until it has no more than its bound, or a report
+// reads the totals. It can be interrupted and repeated, also by several processes at the same
+// time: the group stays in the list of those that have too many.
+func (t totals) merge(ctx context.Context, settings cuts.Settings, g cuts.Group) error {
+	surplus, err := t.moveCells(ctx, settings, g, nil)
+	last, chosen := int64(math.MaxInt64), 0
+	for surplus > 0 && err == nil {
+		// Cells that become others of their own make the group no smaller, until the dimension
+		// before the last one is other, too.
+		if chosen *= 2; surplus < last {
+			chosen = int(surplus) + 1 // one cell may be a new other
+		}
+		last = surplus
+		var moves []cuts.Move
+		moves, err = t.smallest(ctx, settings, g, min(chosen, maxMoves))
+		if len(moves) == 0 {
+			return err
+		}
+		for batch := range slices.Chunk(moves, cellBatch/len(settings.Groups(g))) {
+			if surplus, err = t.moveCells(ctx, settings, g, batch); surplus <= 0 || err != nil {
+				break
+			}
+		}
+	}
+	return err
+}
+
+// moveCells moves cells, if the group has more than its bound, and returns how many more are
+// left, -1 if a report reads the totals.
+func (t totals) moveCells(ctx context.Context, settings cuts.Settings, g cuts.Group, moves []cuts.Move) (int64, error) {
+	of := target{subscriber: t.subscriber}
+	for _, group := range settings.Groups(g) {
+		of.more = append(of.more, t.keys.totals(t.subscriber, group.String()))
+	}
+	args := []any{t.subscriber, g.String(), settings.Bound(g)}
+	for _, move := range moves {
+		args = append(args, move.From, move.Into)
+	}
+	reply, err := t.call(ctx, mergeScript, of, args...)
+	return reply.Int(0), err
+}
+
+// smallest chooses cells to move, with the fewest requests.
+func (t totals) smallest(ctx context.Context, settings cuts.Settings, g cuts.Group, n int) ([]cuts.Move, error) {
+	crowd := settings.NewCrowd(g, n)
+	key := t.keys.totals(t.subscriber, g.String())
+	for start := int64(0); ; start += countPage {
+		page, err := query(ctx, t.db, func() ([]string, error) { return t.db.ZRange(ctx, key, start, start+countPage-1).Result() })
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(page, crowd.Add) || len(page) < countPage {
+			return crowd.Moves(), nil
+		}
+	}
+}
