@@ -125,7 +125,7 @@ func TestBadLineEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 			d := newFixture(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
 			d.ends(d.runBatch(text), cli.ExitFailed, "standard input: line 4: ", c.want, "from line 4 on")
-			if got := d.kinds(queue.Waiting); got != "a b" {
+			if got := d.kinds(queue.Delayed); got != "a b" {
 				t.Errorf("the queue has %q", got)
 			}
 			o := d.runBatch(text, "--skip-bad")
@@ -193,7 +193,7 @@ func TestBatchNamesAMissingFile(t *testing.T) {
 	}
 }
 
-// Jobs with options take several calls. After a call with a lost reply nothing may be
+// Delayed jobs with options take several calls. After a call with a lost reply nothing may be
 // added: to go on behind it would add jobs twice.
 func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	proxy := redistest.StartProxy(t, d.url)
 	var text strings.Builder
 	for range 150 {
-		text.WriteString("{\"kind\":\"a\",\"max_attempts\":3}\n")
+		text.WriteString("{\"kind\":\"a\",\"in\":\"1h\",\"max_attempts\":3}\n")
 	}
 	unknown := 0
 	d.must("enqueue", "mail", "a") // there must be a queue to purge

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"skidway/distribute"
@@ -54,7 +55,10 @@ var pageHTML string
 //go:embed report.css
 var reportStyle string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+// pageTemplate parses the template at its first use: most commands write no page.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageHTML))
+})
 
 // lists is the number of values of a list other than of countries.
 const lists = 50
@@ -72,7 +76,7 @@ func Write(w io.Writer, report distribute.Report, options Options) error {
 	size := 0
 	for _, listed := range []int{lists, 25, 10} {
 		var page strings.Builder
-		if err := pageTemplate.Execute(&page, newPage(report, options, listed)); err != nil {
+		if err := pageTemplate().Execute(&page, newPage(report, options, listed)); err != nil {
 			return err
 		}
 		if size = page.Len(); size <= bound {
