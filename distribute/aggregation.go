@@ -104,6 +104,7 @@ const (
 	Counted                   // in a cell
 	Unknown                   // in a cell, but its country, or other dimension, is unknown
 	NoLine                    // a header, not counted as a line
+	Filtered                  // not selected by the filter of the settings; in no cell
 )
 
 // verdicts counts lines by their Verdict. It has room for any value; invalid ones
@@ -140,21 +141,23 @@ func (v *verdicts) flush(counter Counter) {
 }
 
 func (v *verdicts) tally() Tally {
-	t := Tally{Counted: v[Counted], Unknown: v[Unknown]}
+	t := Tally{Counted: v[Counted], Unknown: v[Unknown], Filtered: v[Filtered]}
 	for verdict, n := range v {
 		if Verdict(verdict) != NoLine {
 			t.Lines += n
 		}
 	}
-	t.Unparsable = t.Lines - t.Counted - t.Unknown
+	t.Unparsable = t.Lines - t.Counted - t.Unknown - t.Filtered
 	return t
 }
 
-// A Tally is a sum of lines, bytes and files. Lines = Counted + Unknown + Unparsable.
+// A Tally is a sum of lines, bytes and files. Lines = Counted + Unknown + Filtered +
+// Unparsable.
 type Tally struct {
 	Lines      int64
 	Counted    int64
 	Unknown    int64
+	Filtered   int64 // by the filter of the settings
 	Unparsable int64
 	Bytes      int64 // of uncompressed content
 	Files      int64 // counted in whole or in part
@@ -167,6 +170,7 @@ func (t *Tally) Add(other Tally) {
 	t.Lines += other.Lines
 	t.Counted += other.Counted
 	t.Unknown += other.Unknown
+	t.Filtered += other.Filtered
 	t.Unparsable += other.Unparsable
 	t.Bytes += other.Bytes
 	t.Files += other.Files

@@ -105,7 +105,7 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 		field string
 		n     int64
 	}{
-		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"unparsable", t.Unparsable},
+		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"filtered", t.Filtered}, {"unparsable", t.Unparsable},
 		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
 		{"busy", time.Since(c.since).Milliseconds()}, {buildField + p.build, t.Lines},
 	} {

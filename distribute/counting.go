@@ -20,6 +20,10 @@ type CountingConfig struct {
 	// [cuts.MaxCuts]. Empty means by day and country.
 	By [][]string
 
+	// Where is the text of a filter of the lines that are counted, see [cuts.ParseLineFilter];
+	// the others are [Filtered]. Empty means all.
+	Where string
+
 	// Measures names what is added up beside the number of requests: "bytes", "duration".
 	Measures []string
 
@@ -95,17 +99,20 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		}
 		a.settings.Cuts = append(a.settings.Cuts, cut)
 	}
-	if a.settings.Has(cuts.ASN, cuts.Format, cuts.File) {
+	var err error
+	if a.settings.Where, err = cuts.ParseLineFilter(config.Where); err != nil {
+		return nil, fmt.Errorf("where: %w", err)
+	}
+	if a.settings.Use(cuts.ASN, cuts.Format, cuts.File) {
 		return nil, fmt.Errorf("by %v: asn, format and file can't be counted yet", by)
 	}
 	if a.settings.MaxCells < cuts.MinMaxCells {
 		return nil, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
 	}
-	var err error
 	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
 		return nil, err
 	}
-	a.byCountry = a.settings.Has(cuts.Country, cuts.Continent)
+	a.byCountry = a.settings.UsePlaces()
 	if a.format != autoFormat {
 		format, err := accesslog.ByName(a.format)
 		if err != nil {
@@ -144,14 +151,14 @@ func (a *Counting) Settings() string {
 	if a.zone != nil {
 		zone = a.zone.String()
 	}
-	settings := fmt.Sprintf("%s format=%s tz=%s", a.settings, a.format, zone)
+	reading := fmt.Sprintf("format=%s tz=%s", a.format, zone)
 	if a.logZone != nil {
-		settings += " log-tz=" + a.logZone.String()
+		reading += " log-tz=" + a.logZone.String()
 	}
 	if proxies := a.proxies.String(); proxies != "" {
-		settings += " trusted-proxies=" + proxies
+		reading += " trusted-proxies=" + proxies
 	}
-	return settings
+	return a.settings.With(reading)
 }
 
 // Tables returns the tables of a report without counts.
@@ -180,7 +187,7 @@ const autoFormat = "auto"
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
 	c := &lineCounter{byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
 	if !a.settings.IsPlain() {
-		c.cuts = cuts.NewCounter(a.settings, a.zone)
+		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress()
 	}
 	var err error
 	if state != "" {

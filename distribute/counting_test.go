@@ -65,6 +65,7 @@ func TestSettingsAreCanonical(t *testing.T) {
 		{"format", CountingConfig{Format: "combined"}, "country-day by=day,country format=combined tz=as-written"},
 		{"alias of a format", CountingConfig{Format: "nginx"}, "country-day by=day,country format=combined tz=as-written"},
 		{"zone", CountingConfig{Zone: tokyo}, "country-day by=day,country format=auto tz=Asia/Tokyo"},
+		{"filter", CountingConfig{Where: "status>=500 and country in ['DE','FR']", LogZone: time.UTC}, `country-day by=day,country format=auto tz=as-written log-tz=UTC where=status >= 500 && country in ["DE", "FR"]`},
 		{"UTC", CountingConfig{Zone: time.UTC}, "country-day by=day,country format=auto tz=UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -138,14 +138,24 @@ func shipOrWork() error {
 	if err != nil {
 		return err
 	}
+	filtered, err := distribute.NewCounting(filteredCuts)
+	if err != nil {
+		return err
+	}
+	of := func(subscriber string) distribute.Aggregation {
+		if subscriber == filteredName {
+			return filtered
+		}
+		return aggregation
+	}
 	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: plan.Role != "work on", Workers: 2}
 	if plan.Role == "work in parts" {
 		config.CommitBytes = partSize
 	}
-	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation, config)
+	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], of(plan.Args[0]), config)
 	for _, subscriber := range plan.Args[1:] {
 		if err == nil {
-			err = worker.AddSubscriber(ctx, subscriber, aggregation)
+			err = worker.AddSubscriber(ctx, subscriber, of(subscriber))
 		}
 	}
 	if err != nil {

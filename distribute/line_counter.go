@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 // the hottest code of a worker. By day and country alone it uses no map.
 type lineCounter struct {
 	byCountry bool
+	byAddress bool // the filter needs the address
 	format    string
 	objects   bool
 	reading   Reading
@@ -76,7 +78,7 @@ func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 		lines = lines[end+1:]
 		if client, day, ok := start.Read(line); ok && (c.cuts == nil || start.Cut(line, client, c.fields)) {
 			if country := c.country(client, line); country >= 0 {
-				verdicts[c.add(day, country)]++
+				verdicts[c.add(day, country, netip.Addr{})]++
 				continue
 			}
 		}
@@ -88,7 +90,7 @@ func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 
 // start returns the reader for lines whose clients are looked up in the cache.
 func (c *lineCounter) start() accesslog.LineStart {
-	if !c.byCountry && c.cuts == nil {
+	if !c.byCountry && c.cuts == nil || c.byAddress {
 		return accesslog.LineStart{}
 	}
 	return accesslog.StartOf(c.parser)
@@ -119,14 +121,18 @@ func (c *lineCounter) count(record accesslog.Record, verdict accesslog.Verdict) 
 	if c.byCountry {
 		country = c.countries.Country(record.Addr).Index()
 	}
-	return c.add(record.Day, country)
+	return c.add(record.Day, country, record.Addr)
 }
 
 var unknownCountry = geo.Unknown.Index()
 
-// add counts a request on a day from the country with an index.
-func (c *lineCounter) add(day accesslog.Day, country int) Verdict {
+// add counts a request on a day from the country with an index. addr may be invalid unless the
+// filter needs it.
+func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr) Verdict {
 	if c.cuts != nil {
+		if !c.cuts.Matches(day, geo.CountryAt(country), addr, c.parser.Values()) {
+			return Filtered
+		}
 		if !c.cuts.Count(day, geo.CountryAt(country), c.parser.Values()) {
 			return Unparsable
 		}

@@ -22,12 +22,29 @@ type counts struct {
 	others   map[string]int64 // of the other cuts of testCuts; nil: not counted
 	lines    int64
 	unknown  int64
+	filtered int64
 	bad      int64
+}
+
+// filteredCuts are testCuts with a filter, which selected does again. The subscriber with the name
+// filteredName has it.
+var filteredCuts = &distribute.CountingConfig{By: testCuts.By, Where: `address in ["0.0.0.0/1"] && day != "2026-11-02" || country == "JP"`}
+
+const filteredName = "filtered"
+
+func selected(addr netip.Addr, day string, country geo.Country) bool {
+	return addr.Is4() && addr.As4()[0] < 128 && day != "2026-11-02" || country.String() == "JP"
 }
 
 // reference counts minimal-format lines ("address day …") one by one, in the
 // most straightforward way.
 func reference(t testing.TB, contents ...[]byte) counts {
+	t.Helper()
+	return referenceOf(t, func(netip.Addr, string, geo.Country) bool { return true }, contents...)
+}
+
+// referenceOf is reference for the lines that a function selects.
+func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country geo.Country) bool, contents ...[]byte) counts {
 	t.Helper()
 	db, err := geo.Default()
 	if err != nil {
@@ -53,6 +70,10 @@ func reference(t testing.TB, contents ...[]byte) counts {
 				continue
 			}
 			country := db.Country(addr)
+			if !selects(addr, fields[1], country) {
+				c.filtered++
+				continue
+			}
 			if country == geo.Unknown {
 				c.unknown++
 			}
@@ -74,7 +95,7 @@ func counted(t testing.TB, channel *distribute.Channel, subscriber string) count
 
 func countsOf(report distribute.Report) counts {
 	tally := report.Subscriber.Tally
-	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, bad: tally.Unparsable}
+	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, filtered: tally.Filtered, bad: tally.Unparsable}
 	for _, row := range report.Tables[0].Rows {
 		c.requests[strings.Join(row.Values, " ")] = row.Requests
 	}
@@ -92,9 +113,9 @@ func countsOf(report distribute.Report) counts {
 // same fails the test where two counts differ, and where one does not balance.
 func same(t testing.TB, got, want counts) {
 	t.Helper()
-	if got.lines != want.lines || got.unknown != want.unknown || got.bad != want.bad {
-		t.Errorf("lines, unknown, unparsable: got %d, %d, %d; want %d, %d, %d",
-			got.lines, got.unknown, got.bad, want.lines, want.unknown, want.bad)
+	if got.lines != want.lines || got.unknown != want.unknown || got.filtered != want.filtered || got.bad != want.bad {
+		t.Errorf("lines, unknown, filtered, unparsable: got %d, %d, %d, %d; want %d, %d, %d, %d",
+			got.lines, got.unknown, got.filtered, got.bad, want.lines, want.unknown, want.filtered, want.bad)
 	}
 	wrong := 0
 	for _, cell := range slices.Sorted(maps.Keys(merged(got.requests, want.requests))) {
@@ -122,8 +143,8 @@ func same(t testing.TB, got, want counts) {
 	for _, n := range got.requests {
 		sum += n
 	}
-	if sum+got.bad != got.lines {
-		t.Errorf("%d requests and %d unparsable lines are not %d lines", sum, got.bad, got.lines)
+	if sum+got.filtered+got.bad != got.lines {
+		t.Errorf("%d requests, %d filtered and %d unparsable lines are not %d lines", sum, got.filtered, got.bad, got.lines)
 	}
 }
 

@@ -387,7 +387,7 @@ func (r *fileResult) subtractTail(tail string) error {
 	if _, err := fmt.Sscanf(head+"\n", tallyFormat, &t.Lines, &t.Counted, &t.Unknown, &t.Unparsable, &t.Bytes); err != nil {
 		return fmt.Errorf("the record of the last line is malformed: %w", err)
 	}
-	r.tally.Add(Tally{Lines: -t.Lines, Counted: -t.Counted, Unknown: -t.Unknown, Unparsable: -t.Unparsable, Bytes: -t.Bytes})
+	r.tally.Add(Tally{Lines: -t.Lines, Counted: -t.Counted, Unknown: -t.Unknown, Filtered: t.Counted + t.Unknown + t.Unparsable - t.Lines, Unparsable: -t.Unparsable, Bytes: -t.Bytes})
 	for line := range strings.Lines(cells) {
 		var cell Cell
 		if _, err := fmt.Sscanf(line, cellFormat, &cell.N, &cell.Group, &cell.Member); err != nil {

@@ -41,7 +41,7 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 		return Cell{name.Draw(t, "group"), name.Draw(t, "member"), rapid.Int64Range(-1<<53, 1<<53).Draw(t, "n")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(NoLine)).Draw(t, "verdict"))}
+		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(Filtered)).Draw(t, "verdict"))}
 		line := rapid.SliceOfN(rapid.Byte(), 1, -1).Draw(t, "line")
 		before := Tally{Lines: 7, Counted: 4, Unknown: 2, Unparsable: 1, Bytes: 100}
 		file := &fileResult{cells: map[cellName]int64{}, tally: before}
@@ -153,13 +153,13 @@ func FuzzTakeBack(f *testing.F) {
 func TestTallySumsUpVerdicts(t *testing.T) {
 	t.Parallel()
 	var seen verdicts
-	for verdict, n := range map[Verdict]int{Counted: 3, Unknown: 2, Unparsable: 4, NoLine: 5, NoLine + 1: 1} {
+	for verdict, n := range map[Verdict]int{Counted: 3, Unknown: 2, Unparsable: 4, NoLine: 5, Filtered: 6, Filtered + 1: 1} {
 		for range n {
 			seen.add(wordCount{verdict: verdict}, []byte{})
 		}
 	}
 	seen.add(wordCount{verdict: Counted}, nil) // too long to be looked at
-	if got, want := seen.tally(), (Tally{Lines: 11, Counted: 3, Unknown: 2, Unparsable: 6}); got != want {
+	if got, want := seen.tally(), (Tally{Lines: 17, Counted: 3, Unknown: 2, Filtered: 6, Unparsable: 6}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

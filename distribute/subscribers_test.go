@@ -392,7 +392,7 @@ func TestWorkerThatWaitsForRoomTakesOverTheOtherSubscriberOfItsFile(t *testing.T
 	onlySmallRecordsAreLeft(t, db)
 }
 
-// One worker process serves two subscribers, and is killed at random commands.
+// One worker process serves two subscribers, one with a filter, and is killed at random commands.
 func TestWorkerOfTwoSubscribersKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	runs := 4
@@ -400,6 +400,7 @@ func TestWorkerOfTwoSubscribersKilledAndStartedAgain(t *testing.T) {
 		runs = 200
 	}
 	random := seeded(t)
+	served := []string{"s", filteredName}
 	contents := [][]byte{partContent(13), partContent(14), bytes.TrimSuffix(content(15, 500), []byte("\n"))}
 	for i := range runs {
 		t.Run(fmt.Sprint("run ", i), func(t *testing.T) {
@@ -407,12 +408,11 @@ func TestWorkerOfTwoSubscribersKilledAndStartedAgain(t *testing.T) {
 			for i, name := range partNames {
 				run(t, url, "ship", write(t, folder, name, contents[i]))
 			}
-			start(t, processPlan{"work in parts", url, both, killAt(20+random.IntN(100), random)}).Check()
-			start(t, processPlan{"work in parts", url, []string{"t"}, killAt(20+random.IntN(40), random)}).Check()
-			run(t, url, "work in parts", both...)
-			for _, subscriber := range both {
-				exact(t, url, subscriber, contents...)
-			}
+			start(t, processPlan{"work in parts", url, served, killAt(20+random.IntN(100), random)}).Check()
+			start(t, processPlan{"work in parts", url, served[1:], killAt(20+random.IntN(40), random)}).Check()
+			run(t, url, "work in parts", served...)
+			exact(t, url, "s", contents...)
+			same(t, counted(t, open(t, redistest.Open(t, url)), filteredName), referenceOf(t, selected, contents...))
 		})
 	}
 }

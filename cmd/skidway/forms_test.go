@@ -129,6 +129,7 @@ type summaryJSON struct {
 	Lines      int64   `json:"lines"`
 	Counted    int64   `json:"counted"`
 	Unknown    int64   `json:"unknown_country"`
+	Filtered   int64   `json:"filtered"`
 	Unparsable int64   `json:"unparsable"`
 	Files      int64   `json:"files"`
 	Partial    int64   `json:"partial"`

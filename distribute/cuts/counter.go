@@ -20,6 +20,7 @@ type Counter struct {
 	day      int // index of the last one
 	key      []byte
 	hours    hourText
+	line     lineRecord // of the filter
 	cells    int
 }
 
@@ -58,8 +59,9 @@ var fieldsOf = map[Kind][]accesslog.Field{
 	CrawlerClass: {accesslog.Agent},
 }
 
-// Fields returns the fields of lines that are counted by or measured.
+// Fields returns the fields of lines that are counted by, measured, or used by the filter.
 func (s Settings) Fields() (set accesslog.FieldSet) {
+	set = s.Where.fields()
 	for _, cut := range s.Cuts {
 		for _, d := range cut {
 			set |= accesslog.Fields(fieldsOf[d.Kind]...)

@@ -10,7 +10,8 @@ import (
 type Settings struct {
 	Cuts     []Cut
 	Measures []Measure
-	MaxCells int // of one day and cut
+	MaxCells int         // of one day and cut
+	Where    *LineFilter // selects the lines that are counted; nil: all
 }
 
 // DefaultMaxCells is the number of cells of one day and cut above which the smallest ones are
@@ -23,9 +24,16 @@ const MinMaxCells = 100
 // settingsName begins the text of settings.
 const settingsName = "country-day"
 
+// whereKey is before the filter in the text of settings, which is to the end of the text.
+const whereKey = " where="
+
 // String returns the settings as text, which [ParseSettings] parses. Defaults are left out, but
 // for the cuts.
-func (s Settings) String() string {
+func (s Settings) String() string { return s.With("") }
+
+// With returns the text of the settings with words of the form KEY=VALUE that say how lines are
+// read, before the filter. [ParseSettings] ignores these words.
+func (s Settings) With(reading string) string {
 	words := []string{settingsName}
 	for _, cut := range s.Cuts {
 		words = append(words, "by="+cut.String())
@@ -40,16 +48,27 @@ func (s Settings) String() string {
 	if s.MaxCells != DefaultMaxCells {
 		words = append(words, "max-cells="+strconv.Itoa(s.MaxCells))
 	}
-	return strings.Join(words, " ")
+	if reading != "" {
+		words = append(words, reading)
+	}
+	text := strings.Join(words, " ")
+	if s.Where != nil {
+		text += whereKey + s.Where.String()
+	}
+	return text
 }
 
 // ParseSettings parses the text of the settings of a subscriber, which begins with that of
 // [Settings]. It reports false for the settings of another aggregation.
 func ParseSettings(text string) (s Settings, ok bool) {
 	s.MaxCells, s.Measures = DefaultMaxCells, []Measure{Requests}
+	text, where, _ := strings.Cut(text, whereKey)
+	var err error
+	if s.Where, err = ParseLineFilter(where); err != nil {
+		return s, false
+	}
 	for i, word := range strings.Fields(text) {
 		key, value, _ := strings.Cut(word, "=")
-		var err error
 		switch {
 		case i == 0:
 			if word != settingsName {
@@ -80,9 +99,16 @@ func (s Settings) Has(kinds ...Kind) bool {
 	})
 }
 
+// Use reports whether one of the cuts, or the filter, has a dimension of one of some kinds.
+func (s Settings) Use(kinds ...Kind) bool { return s.Has(kinds...) || s.Where.Uses(kinds...) }
+
+// UsePlaces reports whether one of the cuts, or the filter, has a dimension for which a country
+// database is read.
+func (s Settings) UsePlaces() bool { return s.Use(Country, Continent) }
+
 // IsPlain reports whether only requests are counted, in one cut, by times of whole days, by
-// country or by both.
+// country or by both, and all lines.
 func (s Settings) IsPlain() bool {
 	stored := s.Cuts[0].stored()
-	return len(s.Cuts) == 1 && len(s.Measures) == 1 && (len(stored) == 0 || len(stored) == 1 && stored[0].Kind == Country)
+	return s.Where == nil && len(s.Cuts) == 1 && len(s.Measures) == 1 && (len(stored) == 0 || len(stored) == 1 && stored[0].Kind == Country)
 }

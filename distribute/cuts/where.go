@@ -2,11 +2,15 @@ package cuts
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
+	"skidway/distribute/accesslog"
+	"skidway/distribute/geo"
 	"skidway/internal/filter"
 )
 
@@ -85,6 +89,136 @@ func dimensionValue(kind Kind, value string) filter.Value {
 // parseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
 // user, bytes and duration.
 func parseLineFilter(text string) (*filter.Filter, error) { return filter.Parse(text, lineSchema) }
+
+// The fields of a filter of lines that are no dimensions, behind those in its schema.
+const (
+	addressField = int(numKinds) + iota
+	agentField
+	referrerField
+	userField
+	bytesField
+	durationField
+)
+
+// fieldsOfOthers has the fields of a line that those of a filter are made of which are no
+// dimensions.
+var fieldsOfOthers = map[int]accesslog.Field{
+	agentField: accesslog.Agent, referrerField: accesslog.Referrer, userField: accesslog.User,
+	bytesField: accesslog.Bytes, durationField: accesslog.Duration,
+}
+
+// A LineFilter selects the lines that are counted. Nil selects all. It is safe for concurrent use.
+type LineFilter struct {
+	filter  *filter.Filter
+	matches filter.Matcher
+}
+
+// ParseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
+// user, bytes and duration, in the syntax of package filter. It returns nil for an empty text.
+func ParseLineFilter(text string) (*LineFilter, error) {
+	f, err := parseLineFilter(text)
+	if err != nil || f.IsEmpty() {
+		return nil, err
+	}
+	return &LineFilter{f, f.Matcher(time.Time{})}, nil
+}
+
+// String returns the canonical text of the filter; it is empty for nil.
+func (f *LineFilter) String() string {
+	if f == nil {
+		return ""
+	}
+	return f.filter.String()
+}
+
+// Uses reports whether the filter uses a dimension of one of some kinds.
+func (f *LineFilter) Uses(kinds ...Kind) bool {
+	return f != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return f.filter.Uses(int(k)) })
+}
+
+// UsesAddress reports whether the filter uses the address of the client.
+func (f *LineFilter) UsesAddress() bool { return f != nil && f.filter.Uses(addressField) }
+
+// fields returns the fields of lines that the filter needs.
+func (f *LineFilter) fields() (set accesslog.FieldSet) {
+	for kind, fields := range fieldsOf {
+		if f.Uses(kind) {
+			set |= accesslog.Fields(fields...)
+		}
+	}
+	for number, field := range fieldsOfOthers {
+		if f != nil && f.filter.Uses(number) {
+			set |= accesslog.Fields(field)
+		}
+	}
+	return set
+}
+
+// A lineRecord is a line as a record of a filter.
+type lineRecord struct {
+	counter *Counter
+	day     accesslog.Day
+	country geo.Country
+	addr    netip.Addr
+	values  *accesslog.Values
+	dayText string // of the day
+	value   []byte // of a dimension, and used again
+}
+
+// Matches reports whether the filter of the settings selects a line. addr is the client's address;
+// it may be invalid unless [LineFilter.UsesAddress].
+func (c *Counter) Matches(day accesslog.Day, country geo.Country, addr netip.Addr, v *accesslog.Values) bool {
+	where := c.settings.Where
+	if where == nil {
+		return true
+	}
+	r := &c.line
+	if r.dayText == "" || day != r.day {
+		r.day, r.dayText = day, day.String()
+	}
+	r.counter, r.country, r.addr, r.values = c, country, addr, v
+	return where.matches(r)
+}
+
+// borrowed returns a text that shares the bytes of b, which saves a copy of each line: a filter
+// keeps no values, and the bytes don't change while it matches.
+func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Value implements [filter.Record].
+func (r *lineRecord) Value(field int, _ []string) filter.Value {
+	switch field {
+	case addressField:
+		return filter.OfAddress(r.addr)
+	case agentField, referrerField, userField:
+		text, ok := r.values.Get(fieldsOfOthers[field])
+		if !ok {
+			return filter.OfText("")
+		}
+		return filter.OfText(borrowed(text))
+	case bytesField:
+		if n, ok := r.values.Bytes(); ok {
+			return filter.OfInt(n)
+		}
+		return filter.Value{}
+	case durationField:
+		if d, ok := r.values.Duration(); ok {
+			return filter.OfDuration(d)
+		}
+		return filter.Value{}
+	}
+	switch kind := Kind(field); kind {
+	case Day, Week, Month:
+		return filter.OfText(timeValue(kind, r.dayText))
+	case Status:
+		if status, ok := r.values.Status(); ok && status >= 100 {
+			return filter.OfInt(int64(status))
+		}
+		return filter.Value{}
+	default:
+		r.value = r.counter.appendValue(r.value[:0], Dimension{Kind: kind}, r.country, r.values)
+		return dimensionValue(kind, borrowed(r.value))
+	}
+}
 
 // parseCellFilter parses a filter of the cells of a cut, by its dimensions. The numbers of its
 // fields are their places in the cut. The error names a dimension that the cut lacks.

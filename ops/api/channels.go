@@ -63,6 +63,7 @@ type Tally struct {
 	Lines      int64 `json:"lines"`
 	Counted    int64 `json:"counted"`
 	Unknown    int64 `json:"unknown_country"`
+	Filtered   int64 `json:"filtered"`
 	Unparsable int64 `json:"unparsable"`
 	Bytes      int64 `json:"bytes"`
 	Files      int64 `json:"files"`
@@ -71,7 +72,7 @@ type Tally struct {
 }
 
 func tallyOf(t distribute.Tally) Tally {
-	return Tally{t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Bytes, t.Files, t.Partial, t.Failed}
+	return Tally{t.Lines, t.Counted, t.Unknown, t.Filtered, t.Unparsable, t.Bytes, t.Files, t.Partial, t.Failed}
 }
 
 // A File is a log file in Redis.

@@ -54,6 +54,7 @@ func TestWrongArgsAreRefusedByTheFieldsName(t *testing.T) {
 		"bad day":                   {"logs.count", `{"paths":["a"],"day":"monday"}`, "day"},
 		"bad zone":                  {"logs.count", `{"paths":["a"],"tz":"Mars/Base"}`, "tz"},
 		"bad by":                    {"logs.count", `{"paths":["a"],"by":["weekday"]}`, "by"},
+		"bad where":                 {"logs.count", `{"paths":["a"],"where":"colour == 1"}`, "where"},
 		"bad format":                {"logs.count", `{"paths":["a"],"format":"klingon"}`, "format"},
 		"no subscriber":             {"logs.report", `{"channel":"web"}`, "subscriber"},
 		"day and from":              {"logs.report", `{"channel":"web","subscriber":"s","day":"today","from":"today"}`, "day"},

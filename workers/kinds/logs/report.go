@@ -74,9 +74,10 @@ func (a ReportArgs) days(job *queue.Job) cuts.Query {
 type Result struct {
 	From       string   `json:"from,omitempty"`
 	To         string   `json:"to,omitempty"`
-	Lines      int64    `json:"lines"` // counted + unknown_country + unparsable
+	Lines      int64    `json:"lines"` // counted + unknown_country + filtered + unparsable
 	Counted    int64    `json:"counted"`
 	Unknown    int64    `json:"unknown_country"`
+	Filtered   int64    `json:"filtered,omitempty"`
 	Unparsable int64    `json:"unparsable"`
 	Files      int64    `json:"files"`
 	Problems   []string `json:"problems"` // of files that are not counted completely
@@ -106,7 +107,7 @@ func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) err
 func resultOf(report distribute.Report, top int) Result {
 	t := report.Subscriber.Tally
 	result := Result{
-		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
+		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
 	}
 	for _, p := range report.Problems {
 		result.Problems = append(result.Problems, p.File+": "+p.Detail)
@@ -136,6 +137,7 @@ func resultOf(report distribute.Report, top int) Result {
 type CountArgs struct {
 	Paths  []string `json:"paths"`            // as in [ShipArgs]
 	By     []string `json:"by,omitempty"`     // names of dimensions; empty means day and country
+	Where  string   `json:"where,omitempty"`  // a filter of the lines, as of [cuts.ParseLineFilter]; empty means all
 	Format string   `json:"format,omitempty"` // empty means auto
 	LogTZ  string   `json:"log_tz,omitempty"` // zone of times that lines have without one; empty: as written
 	Top    int      `json:"top,omitempty"`    // rows of each day, the highest ones; zero means all
@@ -159,6 +161,9 @@ func (a CountArgs) Check() error {
 	if _, err := cuts.ParseCut(a.By); err != nil {
 		return fields.Wrong("by", "%v", err)
 	}
+	if _, err := cuts.ParseLineFilter(a.Where); err != nil {
+		return fields.Wrong("where", "%v", err)
+	}
 	if a.Format != "" && a.Format != "auto" {
 		if _, err := accesslog.ByName(a.Format); err != nil {
 			return fields.Wrong("format", "%v", err)
@@ -171,7 +176,7 @@ func (a CountArgs) Check() error {
 }
 
 func (l *Handlers) counting(a CountArgs) *distribute.CountingConfig {
-	c := &distribute.CountingConfig{Format: a.Format, Countries: l.config.Countries}
+	c := &distribute.CountingConfig{Where: a.Where, Format: a.Format, Countries: l.config.Countries}
 	if len(a.By) > 0 {
 		c.By = [][]string{a.By}
 	}

@@ -53,11 +53,13 @@ with --redis, not by the environment, and deletes files and counts there at the
 end.
 
 The last line on standard error is a summary:
-lines = counted + unknown_country + unparsable.`,
+lines = counted + unknown_country + filtered + unparsable; filtered is the lines
+that --where does not select, and only there.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
   zcat access.log.*.gz | skidway logs count -
   skidway logs count --by day,country,status --by hour,method logs/
+  skidway logs count --where 'status >= 500 && country in ["DE", "FR"]' logs/
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
   skidway logs count --by day,country,crawler --by day,status --html web.html \
@@ -110,7 +112,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		}
 	}
 	r := resultOf(batch.Report)
-	r.top, r.took = int(k.top), time.Since(started)
+	r.top, r.took, r.filtered = int(k.top), time.Since(started), k.where != ""
 	if len(r.tables) == 0 { // nothing was counted
 		r.tables = aggregation.Tables()
 	}

@@ -19,6 +19,7 @@ type result struct {
 	top       int // rows of each day that are printed; 0: all
 	settings  cuts.Settings
 	tally     distribute.Tally
+	filtered  bool // not all lines were to be counted
 	took      time.Duration
 	builds    []distribute.BuildShare
 	problems  []problem
@@ -39,7 +40,7 @@ func resultOf(report distribute.Report) result {
 		problems = append(problems, problem{p.File, p.Detail, p.Missing()})
 	}
 	return result{
-		tables: report.Tables, settings: report.Settings, tally: s.Tally, took: s.Busy, builds: s.Builds,
+		tables: report.Tables, settings: report.Settings, tally: s.Tally, filtered: report.Settings.Where != nil, took: s.Busy, builds: s.Builds,
 		problems: problems, abandoned: report.Abandoned, moving: report.Moving,
 	}
 }
@@ -62,13 +63,13 @@ func printResult(a *cli.App, format string, r result) error {
 	if r.moving {
 		a.Console.Notice("counting goes on: the rows were read at different times")
 	}
-	if len(r.builds) > 0 && (r.settings.Has(cuts.Country) || len(r.settings.Cuts) == 0) {
+	if len(r.builds) > 0 && (r.settings.UsePlaces() || len(r.settings.Cuts) == 0) {
 		a.Console.Notice("country database: %s", strings.Join(buildNames(r.builds), ", "))
 		if credit := attribution(r.builds); credit != "" {
 			a.Console.Notice("%s", credit)
 		}
 	}
-	line := closingLine(r.tally, r.took)
+	line := closingLine(r.tally, r.filtered, r.took)
 	if n := r.foldedCells(); n > 0 {
 		line += fmt.Sprintf(" folded_cells=%d", n)
 	}
@@ -87,10 +88,15 @@ func (r *result) foldedCells() (n int64) {
 	return n
 }
 
-// closingLine returns the summary of a count: lines = counted + unknown_country + unparsable.
-func closingLine(t distribute.Tally, took time.Duration) string {
-	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d unparsable=%d files=%d seconds=%.3f",
-		t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Files, took.Seconds())
+// closingLine returns the summary of a count: lines = counted + unknown_country + filtered +
+// unparsable. It has the third one where there is a filter.
+func closingLine(t distribute.Tally, filtered bool, took time.Duration) string {
+	others := ""
+	if filtered {
+		others = fmt.Sprintf(" filtered=%d", t.Filtered)
+	}
+	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d%s unparsable=%d files=%d seconds=%.3f",
+		t.Lines, t.Counted, t.Unknown, others, t.Unparsable, t.Files, took.Seconds())
 }
 
 // buildNames returns the names of the databases, with their shares if there are
@@ -189,6 +195,7 @@ var tallyView = cli.View[distribute.Tally]{
 	{Key: "lines", Value: func(t distribute.Tally) any { return t.Lines }},
 	{Key: "counted", Value: func(t distribute.Tally) any { return t.Counted }},
 	{Key: "unknown_country", Value: func(t distribute.Tally) any { return t.Unknown }},
+	{Key: "filtered", Value: func(t distribute.Tally) any { return t.Filtered }},
 	{Key: "unparsable", Value: func(t distribute.Tally) any { return t.Unparsable }},
 	{Key: "files", Value: func(t distribute.Tally) any { return t.Files }},
 	{Key: "partial", Value: func(t distribute.Tally) any { return t.Partial }},

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,19 +37,20 @@ func work(a *cli.App) *cobra.Command {
 
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
-The subscriber is created if it does not exist. --format, --by, --measure, --tz,
---log-tz and --trusted-proxies are fixed then: workers with other values are
-refused.
+The subscriber is created if it does not exist. --format, --by, --where,
+--measure, --tz, --log-tz and --trusted-proxies are fixed then: workers with
+other values are refused.
 
 With several --subscriber, each file is downloaded and decompressed once for all
 of them. The flags are the settings of all. Those of one subscriber can follow
-its name, as 'NAME by=day tz=UTC'.
+its name, as 'NAME by=day tz=UTC', the last one as 'where=status >= 500'.
 
 With --until-done it ends when all shipped files are counted; it may start
 before the shipper. Otherwise it runs until Ctrl-C.`,
 		Example: `  skidway logs work --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
   skidway logs work --channel web --subscriber days --by day --tz UTC
+  skidway logs work --channel web --subscriber errors --where 'status >= 500'
   skidway logs work --channel web --subscriber countries \
       --subscriber 'days by=day tz=UTC'`,
 		Args: cobra.NoArgs,
@@ -68,6 +70,7 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 type served struct {
 	name        string
 	aggregation distribute.Aggregation
+	filtered    bool // by --where
 }
 
 func (w *worker) open(ctx context.Context) error {
@@ -85,7 +88,7 @@ func (w *worker) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all, warnings = append(all, served{name, aggregation}), append(warnings, warning)
+		all, warnings = append(all, served{name, aggregation, own.where != ""}), append(warnings, warning)
 	}
 	printWarnings(w.Console, warnings...)
 	return withChannel(ctx, w.App, distribute.Open, w.channel, func(channel *distribute.Channel) error {
@@ -94,11 +97,12 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "log-tz", "max-cells", "measure", "tz", "trusted-proxies"}
+var ownSettings = []string{"by", "format", "geoip", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "where"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
 func (w *worker) settings(text string) (name string, own *counting, err error) {
+	text, where, _ := strings.Cut(text, " where=")
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return "", nil, cli.WrongUsage("--subscriber needs a name")
@@ -123,6 +127,7 @@ func (w *worker) settings(text string) (name string, own *counting, err error) {
 	if own.by == nil {
 		own.by = w.by
 	}
+	own.where = cmp.Or(where, own.where)
 	return words[0], own, nil
 }
 
@@ -155,7 +160,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, all []ser
 	result, err := worker.Work(ctx)
 	hide()
 	for _, s := range all {
-		line := closingLine(result.Subscribers[s.name], time.Since(started))
+		line := closingLine(result.Subscribers[s.name], s.filtered, time.Since(started))
 		if len(all) > 1 {
 			line += " subscriber=" + s.name
 		}
@@ -176,6 +181,7 @@ type counting struct {
 	geoip         string
 	noGeo         bool
 	by            cutList
+	where         string
 	measures      []string
 	maxCells      cli.Number
 	zone, logZone cli.Zone
@@ -189,6 +195,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
+	flags.StringVar(&k.where, "where", "", "`FILTER` of the lines to count, such as 'status >= 500'")
 	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or both")
 	flags.Var(&k.maxCells, "max-cells", "number of cells of one day and --by, above which the smallest count as (other); 0: 100,000")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
@@ -214,8 +221,8 @@ func (l *cutList) Set(text string) error {
 	return nil
 }
 
-// needCountries reports whether a country database is needed to count by the dimensions.
-func (l cutList) needCountries() bool {
+// needPlaces reports whether a country database is needed to count by the dimensions.
+func (l cutList) needPlaces() bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(names []string) bool {
 		return slices.Contains(names, cuts.Country.String()) || slices.Contains(names, cuts.Continent.String())
 	})
@@ -247,13 +254,21 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 	if k.noGeo {
 		k.by = cutList{{"day"}}
 	}
-	if k.by.needCountries() {
+	where, err := cuts.ParseLineFilter(k.where)
+	if err != nil {
+		return nil, "", cli.WrongUsage("--where: %w", err)
+	}
+	byPlace := where.Uses(cuts.Country, cuts.Continent)
+	if k.noGeo && byPlace {
+		return nil, "", cli.WrongUsage("--where %s: country and continent are not possible with --no-geo", where)
+	}
+	if k.by.needPlaces() || byPlace {
 		if countries, err = k.countries(); err != nil {
 			return nil, "", err
 		}
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Measures: k.measures, MaxCells: int(k.maxCells), Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Where: k.where, Measures: k.measures, MaxCells: int(k.maxCells), Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong

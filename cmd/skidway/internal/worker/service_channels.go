@@ -99,6 +99,9 @@ func (m *channelMetrics) collect(ctx context.Context, name string, out chan<- pr
 		}
 		send(m.lines, prometheus.CounterValue, s.Tally.Counted, s.Name, "counted")
 		send(m.lines, prometheus.CounterValue, s.Tally.Unknown, s.Name, "unknown_country")
+		if s.Tally.Filtered > 0 {
+			send(m.lines, prometheus.CounterValue, s.Tally.Filtered, s.Name, "filtered")
+		}
 		send(m.lines, prometheus.CounterValue, s.Tally.Unparsable, s.Name, "unparsable")
 		send(m.bytes, prometheus.CounterValue, s.Tally.Bytes, s.Name)
 		send(m.files, prometheus.CounterValue, s.Tally.Files, s.Name)
