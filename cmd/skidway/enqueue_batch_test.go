@@ -125,7 +125,7 @@ func TestBadLineEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 			d := newFixture(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
 			d.ends(d.runBatch(text), cli.ExitFailed, "standard input: line 4: ", c.want, "from line 4 on")
-			if got := d.kinds(queue.Delayed); got != "a b" {
+			if got := d.kinds(queue.Waiting); got != "a b" {
 				t.Errorf("the queue has %q", got)
 			}
 			o := d.runBatch(text, "--skip-bad")
@@ -206,7 +206,7 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	unknown := 0
 	d.must("enqueue", "mail", "a") // there must be a queue to purge
 	for n := 1; ; n++ {            // whichever command it is
-		d.must("queues", "purge", "mail", "--yes")
+		d.must("queues", "purge", "mail", "--state", "delayed", "--yes")
 		sent := proxy.Commands()
 		proxy.DropReply(n)
 		c := command(t, t.TempDir(), "enqueue", "mail", "--batch", "-", "--redis", proxy.URL)
@@ -224,7 +224,7 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 		if _, err := fmt.Sscanf(output, "%d to %d: they may be in the queue or not", &first, &last); err != nil {
 			t.Fatalf("%v: %s", err, o.stderr)
 		}
-		if got := len(strings.Fields(d.kinds(queue.Waiting))); got != last {
+		if got := len(strings.Fields(d.kinds(queue.Delayed))); got != last {
 			t.Errorf("%d jobs are in: %s", got, o.stderr)
 		}
 	}
