@@ -103,9 +103,6 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	if a.settings.Where, err = cuts.ParseLineFilter(config.Where); err != nil {
 		return nil, fmt.Errorf("where: %w", err)
 	}
-	if a.settings.Use(cuts.ASN, cuts.Format, cuts.File) {
-		return nil, fmt.Errorf("by %v: asn, format and file can't be counted yet", by)
-	}
 	if a.settings.MaxCells < cuts.MinMaxCells {
 		return nil, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
 	}

@@ -18,7 +18,6 @@ const (
 	Hour
 	Country
 	Continent
-	ASN
 	Status
 	StatusClass
 	Method
@@ -26,8 +25,6 @@ const (
 	Host
 	ReferrerHost
 	Path
-	Format
-	File
 	Browser
 	Crawler
 	CrawlerClass
@@ -35,8 +32,8 @@ const (
 )
 
 var kindNames = [numKinds]string{
-	"day", "week", "month", "hour", "country", "continent", "asn", "status", "status_class", "method", "protocol",
-	"host", "referrer_host", "path", "format", "file", "browser", "crawler", "crawler_class",
+	"day", "week", "month", "hour", "country", "continent", "status", "status_class", "method", "protocol",
+	"host", "referrer_host", "path", "browser", "crawler", "crawler_class",
 }
 
 // String returns the name of the kind, which is the column of its dimensions.
