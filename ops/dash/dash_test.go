@@ -283,13 +283,13 @@ func TestTextsAreUsedAndExist(t *testing.T) {
 				used[string(quoted[1])] = true
 			}
 			for _, call := range regexp.MustCompile(`\b[tT][ (]"([^"]+)"\s*[,)}\s]`).FindAllSubmatch(content, -1) {
-				if key := string(call[1]); words.Texts[key] == "" && !strings.HasSuffix(key, ".") {
+				if key := string(call[1]); words.Texts()[key] == "" && !strings.HasSuffix(key, ".") {
 					t.Errorf("%s: there is no text %s", file, key)
 				}
 			}
 		}
 	}
-	for key := range words.Texts {
+	for key := range words.Texts() {
 		if first, _, _ := strings.Cut(key, "."); !used[key] && !used[first+"."] {
 			t.Errorf("the text %s is not used", key)
 		}

@@ -47,7 +47,7 @@ func (p *page) takeMessage() *message {
 	p.setCookie(messageCookie, "", -1, true)
 	var said message
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil || json.Unmarshal(text, &said) != nil || words.Texts[said.Key] == "" || iconClasses[said.Rank] == "" {
+	if err != nil || json.Unmarshal(text, &said) != nil || words.Texts()[said.Key] == "" || iconClasses[said.Rank] == "" {
 		return nil
 	}
 	return &said

@@ -70,7 +70,7 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if advice := e.advice(); !strings.HasSuffix(advice, ": "+c.options) {
+				if advice := e.advice(); !strings.HasSuffix(advice, ": skidway logs count "+c.options+" '"+path+"'") {
 					t.Fatalf("%s\nwant %s", advice, c.options)
 				}
 				words := strings.NewReplacer("--format ", "\x00", " --field ", "\x00", "'", "").Replace(c.options)

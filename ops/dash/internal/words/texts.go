@@ -5,13 +5,15 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 //go:embed texts.txt
 var textFile string
 
-// Texts has the texts of all pages by their keys. It must not be changed.
-var Texts = parseTexts(textFile)
+// Texts returns the texts of all pages by their keys, which it parses at its first use. They must
+// not be changed.
+var Texts = sync.OnceValue(func() map[string]string { return parseTexts(textFile) })
 
 // parseTexts parses lines of the form "key = text". Lines without "=" and those that begin with
 // "#" are left out.
@@ -29,7 +31,7 @@ func parseTexts(file string) map[string]string {
 // T returns a text with values in place of its verbs %s. If it has the form "one|many", the first
 // value is the number that decides. It panics if there is no such text: a test asks for each.
 func T(key string, values ...any) string {
-	format, found := Texts[key]
+	format, found := Texts()[key]
 	if !found {
 		panic("dash: there is no text " + key)
 	}
@@ -52,7 +54,7 @@ func T(key string, values ...any) string {
 // Of returns the text of a value that comes from Redis, whose key is the prefix and the value. Without such a
 // text, as for what a later version has written, it is the value.
 func Of(prefix, value string, values ...any) string {
-	if _, found := Texts[prefix+value]; !found {
+	if _, found := Texts()[prefix+value]; !found {
 		return value
 	}
 	return T(prefix+value, values...)
