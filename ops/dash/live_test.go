@@ -146,3 +146,16 @@ func TestHiddenValuesStayHidden(t *testing.T) {
 		t.Errorf("the args are %s", job.Args)
 	}
 }
+
+func TestThePageOfAnErrorIsNotLive(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	f.want(f.get("/queues/mail"), http.StatusOK, `data-live="`)
+	f.who = principal(t, "view:docs")
+	for _, path := range []string{"/queues/none", "/queues/mail"} {
+		if a := f.get(path); a.StatusCode < http.StatusBadRequest || strings.Contains(a.body, "data-live") {
+			t.Errorf("%s: status %d with a stream", path, a.StatusCode)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -30,8 +31,9 @@ func (p *page) Rail() (entries []RailEntry) {
 	return entries
 }
 
-// Live reports whether the page has live parts.
-func (p *page) Live() bool { return p.route.live }
+// Live reports whether the page has live parts. That of an error has none: its stream would be
+// refused, and the script would load the page again and again.
+func (p *page) Live() bool { return p.route.live && p.Status < http.StatusBadRequest }
 
 // LiveIcon is the shape of a page that changes.
 func (p *page) LiveIcon() Icon {
