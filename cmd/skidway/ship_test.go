@@ -309,6 +309,9 @@ func TestCountWritesAPage(t *testing.T) {
 		}
 	}
 	o := skidway(t, folder, "logs", "count", "a.log", "--html", "other.html", "--html-max", "1kB", "--quiet")
+	if !strings.Contains(o.stdout, "requests\n") {
+		t.Errorf("the counts are lost with the page: %q", o.stdout)
+	}
 	if o.code != cli.ExitFailed || !strings.Contains(o.stderr, "fewest details") {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}

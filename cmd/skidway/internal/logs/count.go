@@ -120,16 +120,15 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		r.problems = append(r.problems, problem{bad.Path, cli.WithHint(bad.Err), true})
 		r.tally.Failed++
 	}
+	var pageErr error // what was counted is printed all the same
 	if k.page.path != "" {
 		for _, bad := range r.problems[len(batch.Queried.Problems):] {
 			batch.Queried.Problems = append(batch.Queried.Problems, distribute.Problem{File: bad.File, Kind: distribute.NotCounted, Detail: bad.Note})
 		}
 		batch.Queried.Subscriber.Tally = r.tally
-		if err := k.page.write(k.Console, "", batch.Queried); err != nil {
-			return err
-		}
+		pageErr = k.page.write(k.Console, "", batch.Queried)
 	}
-	if err := printResult(k.App, k.output.Word, r); err != nil {
+	if err := errors.Join(printResult(k.App, k.output.Word, r), pageErr); err != nil {
 		return err
 	}
 	outcomes := countOutcomes(k.Console, batch.Files)

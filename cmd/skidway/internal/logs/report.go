@@ -72,8 +72,12 @@ time of the workers.`,
 		if r.from != "" && r.to != "" && r.from > r.to {
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
 		}
+		last, err := parseLast(r.last)
+		if err != nil {
+			return err
+		}
 		return withChannel(c.Context(), a, distribute.OpenExisting, r.channel, func(channel *distribute.Channel) error {
-			return r.run(c.Context(), channel)
+			return r.run(c.Context(), channel, last)
 		})
 	})
 	return c
@@ -82,15 +86,21 @@ time of the workers.`,
 // maxLast bounds the days of --last: so many a subscriber may have.
 const maxLast = 4096
 
-func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
-	query := &cuts.Query{From: string(r.from), To: string(r.to), By: r.by, Where: r.where, Compare: r.compare.Word != ""}
-	if r.last != "" {
-		days, err := strconv.Atoi(strings.TrimSuffix(r.last, "d"))
-		if err != nil || days < 1 || days > maxLast || !strings.HasSuffix(r.last, "d") {
-			return cli.WrongUsage("--last %s: want a number of days from 1d to %dd", r.last, maxLast)
-		}
-		query.Last = days
+// parseLast returns the number of days of --last, 0 if it is not given.
+func parseLast(text string) (days int, err error) {
+	if text == "" {
+		return 0, nil
 	}
+	number, found := strings.CutSuffix(text, "d")
+	days, err = strconv.Atoi(number)
+	if err != nil || !found || days < 1 || days > maxLast {
+		return 0, cli.WrongUsage("--last %s: want a number of days from 1d to %dd", text, maxLast)
+	}
+	return days, nil
+}
+
+func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last int) error {
+	query := &cuts.Query{From: string(r.from), To: string(r.to), Last: last, By: r.by, Where: r.where, Compare: r.compare.Word != ""}
 	report, err := channel.Report(ctx, r.subscriber, query)
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
@@ -112,17 +122,16 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 	for _, file := range report.Abandoned {
 		r.Console.Problem(file, errors.New("not counted: its shipper stopped or died: ship it again"))
 	}
+	var pageErr error // the rows are printed all the same
 	if r.page.path != "" {
 		page, err := channel.Report(ctx, r.subscriber, pageQuery(*query, r.by, report.Settings))
 		if err != nil {
 			return err
 		}
-		if err := r.page.write(r.Console, channel.Name(), page); err != nil {
-			return err
-		}
+		pageErr = r.page.write(r.Console, channel.Name(), page)
 	}
 	counts.top = int(r.top)
-	if err := printResult(r.App, r.output.Word, counts); err != nil {
+	if err := errors.Join(printResult(r.App, r.output.Word, counts), pageErr); err != nil {
 		return err
 	}
 	return incomplete(report)
