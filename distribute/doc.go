@@ -24,7 +24,7 @@
 //     shipper waits while the window is full; shippers are served in order. A file may be
 //     far larger than the window: what all subscribers have counted is freed as they go.
 //   - When the lease of a dead process has expired, other processes take over what
-//     it held. Leases use the clock of Redis. When nobody has renewed any for longer than
+//     it held. Leases use the clock of Redis. When none was renewed for longer than
 //     living processes need, Redis was away: uploads whose leases ended then are spared for
 //     1.2 leases more, so that an outage, of up to the patience of the connection (30 s),
 //     ends no upload.

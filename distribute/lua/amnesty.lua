@@ -1,4 +1,4 @@
--- What the scripts share by which leases outlive an outage of Redis: nobody can renew a lease
+-- What the scripts share by which leases outlive an outage of Redis: no lease can be renewed
 -- then. When no process has acted for longer than living ones need, an amnesty begins, in which
 -- they renew their leases.
 

@@ -97,7 +97,7 @@ func (l *windowLease) need(n int64) error {
 	return nil
 }
 
-// release gives the window back.
+// release returns the window to the budget.
 func (l *windowLease) release() {
 	l.all.give(l.held)
 	l.held = 0

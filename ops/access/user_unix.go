@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner and group of another one, if that exists: the root user may edit
+// keepOwner sets the owner and group of a file to those of another one, if that exists: the root user may edit
 // the file of a service.
 func keepOwner(path string, file *os.File) error {
 	info, err := os.Stat(path)

@@ -117,7 +117,7 @@ func newWorkerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions
 	return row
 }
 
-// maxState is the length above which the state that a worker tells of itself is cut.
+// maxState is the length above which the state that a worker reports is cut.
 const maxState = 24
 
 // workerBadge returns the state of a worker.

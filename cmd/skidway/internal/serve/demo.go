@@ -59,7 +59,7 @@ func (d *dashCommand) runDemo(work, stopping context.Context, logger *slog.Logge
 	return d.serve(work, stopping, db, logger)
 }
 
-// prepareDemo adds a paused queue, jobs that nobody serves and a schedule.
+// prepareDemo adds a paused queue, jobs that no worker serves and a schedule.
 func prepareDemo(ctx context.Context, client *queue.Client) error {
 	billing, err := client.Queue("billing")
 	if err != nil {
