@@ -215,26 +215,28 @@ func (c *control) listen(ctx context.Context) {
 		case <-c.signalled.added:
 		}
 		for _, q := range c.signalled.take() {
-			c.readSignals(ctx, q)
+			if err := c.readSignals(ctx, q); err != nil && ctx.Err() == nil {
+				c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
+				time.AfterFunc(restFor, func() { c.signalled.add(q) })
+			}
 		}
 	}
 }
 
 // readSignals reads a queue's new signals and handles them. The first time it only sets the
-// cursor.
-func (c *control) readSignals(ctx context.Context, q *servedQueue) {
+// cursor. The fetcher does that before the first fetch: signals before the cursor are skipped, and
+// those about jobs that it holds must not be.
+func (c *control) readSignals(ctx context.Context, q *servedQueue) error {
+	q.signalMu.Lock()
+	defer q.signalMu.Unlock()
 	if q.ctx.Err() != nil {
-		return
+		return nil
 	}
 	reading, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
 	signals, cursor, err := q.queue.Signals(reading, q.signals)
 	if err != nil {
-		if ctx.Err() == nil {
-			c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
-			time.AfterFunc(restFor, func() { c.signalled.add(q) })
-		}
-		return
+		return err
 	}
 	for _, signal := range signals {
 		c.handleSignal(q, signal)
@@ -244,7 +246,9 @@ func (c *control) readSignals(ctx context.Context, q *servedQueue) {
 		c.pool.crons.Wake(q.name)
 	}
 	q.signals = cursor
+	q.heard.Store(true)
 	c.watch(q, "signals", func() { c.signalled.add(q) }, cursor)
+	return nil
 }
 
 // watch calls notify when streams of a queue have entries after the cursors.

@@ -43,3 +43,4 @@ package workers
 //
 // Redis, hooks, handlers and timers are called without any of them, except that
 // control.mu is held for the mover, the cron and the client, which do not call the pool.
+// servedQueue.signalMu comes before all of them, and is held while signals are read and handled.

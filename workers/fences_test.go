@@ -67,6 +67,28 @@ func TestLostLeaseInterruptsHandlersBeforeTheNextOneIsOpened(t *testing.T) {
 	}
 }
 
+// A pool that begins has not read where the signals of a queue are. It must fetch nothing before
+// it has: a signal about what it would hold could come before that place.
+func TestPoolFetchesNothingBeforeItHearsSignals(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
+	handler, seen := recorder()
+	p.HandleRaw("k", handler, workers.Kind{})
+	f.add("k", queue.Options{})
+	other := f.add("k", queue.Options{Queue: "other"})
+	place := proxy.HoldReply("xrevrange "+f.key("control"), "")
+	f.run(p)
+	await(f, place.Held(), "reply with the place")
+	f.must(f.queue.Pause(f.ctx, "", ""))
+	place.Release()
+	if job := await(f, seen, "job of the other queue"); job.ID != other {
+		t.Errorf("%s was started", job.ID)
+	}
+	f.must(f.queue.Resume(f.ctx))
+	await(f, seen, "job")
+}
+
 // The cancellation of a job comes before the reply to the fetch that brings it.
 func TestJobCancelledBeforeItsDeliveryIsNotStarted(t *testing.T) {
 	t.Parallel()

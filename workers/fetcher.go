@@ -106,7 +106,7 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	waiting, cancel := context.WithTimeout(ctx, order.timeout())
 	defer cancel()
 	var answer queue.FetchResult
-	opening, err := f.open(&order)
+	opening, err := f.open(waiting, &order)
 	if err != nil {
 		return 0, f.fetchFailed(ctx, order, opening, err)
 	}
@@ -162,12 +162,15 @@ func (f *fetcher) heard(q *servedQueue) {
 }
 
 // open adds a new session to an order of a queue that has none. The fetch opens its lease if
-// there are jobs.
-func (f *fetcher) open(order *fetchOrder) (opening bool, err error) {
+// there are jobs. Signals are heard from then on.
+func (f *fetcher) open(ctx context.Context, order *fetchOrder) (opening bool, err error) {
 	if order.session != nil {
 		return false, nil
 	}
 	order.session, err = f.control.newSession(order.queue)
+	if err == nil && !order.queue.heard.Load() {
+		err = f.control.readSignals(ctx, order.queue)
+	}
 	return true, err
 }
 

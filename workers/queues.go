@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +21,11 @@ type servedQueue struct {
 	queue   *queue.PoolQueue
 	ctx     context.Context    // ends when the queue is no longer served
 	stop    context.CancelFunc // ends ctx
-	signals queue.StreamCursor // used by control.listen alone; its ID is empty before the first read
 	counter *stats.Counter     // nil: nothing is counted
+
+	signalMu sync.Mutex         // held while signals are read and handled
+	signals  queue.StreamCursor // its ID is empty before the first read
+	heard    atomic.Bool        // signals has an ID: later ones will be handled
 
 	recovering atomic.Bool // a recovery runs
 
