@@ -20,8 +20,7 @@ const (
 	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
 	lookFor      = 15 * time.Second       // after the last call of Overview the sampler stops
 	firstPublish = 40 * time.Millisecond  // the first overview is made after this time, with what is known
-	firstWait    = time.Second            // at most, for the first figures
-	readTimeout  = 3 * time.Second        // of one part
+	readTimeout  = 3 * time.Second        // of one part, and of the wait for the first figures
 
 	slowEvery    = 30 * time.Second // statistics of the last hour, schedules, channels
 	dayEvery     = 5 * time.Minute  // statistics of the day, with more queues than fewQueues
@@ -71,7 +70,7 @@ func (s *Sampler) Overview(ctx context.Context) (*Overview, <-chan struct{}) {
 	latest, changed := s.latest, s.changed
 	s.mu.Unlock()
 	if latest == nil {
-		timer := time.NewTimer(firstWait)
+		timer := time.NewTimer(readTimeout)
 		defer timer.Stop()
 		select {
 		case <-changed:
