@@ -47,7 +47,8 @@ distribute/chat/room: distribute/chat distribute/chat/internal/store
 distribute/chat/internal/store: distribute/chat
 distribute/chat/internal/chattest: distribute/chat internal/redistest
 distribute/internal/reserved:
-distribute/accesslog: distribute/internal/reserved
+distribute/accesslog: distribute/internal/reserved distribute/accesslog/formats
+distribute/accesslog/formats:
 distribute/accesslog/agents:
 distribute/accesslog/agents/generate: internal/pinned
 distribute/worldmap:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/accesslog/formats"
 )
 
 // autoParser returns the parser of a file that begins with the lines.
@@ -209,9 +210,11 @@ func TestFilesThatAreNoAccessLogsAreNamed(t *testing.T) {
 			t.Errorf("%s is %v, want %q", line, other, want)
 		}
 	}
-	for _, r := range realLines(t) {
-		if kind := accesslog.OtherLog("access.log", r.lines); kind != "" {
-			t.Errorf("%s is %s", r.origin, kind)
+	for _, format := range formats.All {
+		for _, real := range format.Real {
+			if kind := accesslog.OtherLog("access.log", byteLines([]string{real.Text})); kind != "" {
+				t.Errorf("%s is %s", real.Origin, kind)
+			}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -191,8 +190,9 @@ func elapsed(p Parser, lines [][]byte) time.Duration {
 func benchmarkedLines(b *testing.B, format Format) (lines [][]byte) {
 	b.Helper()
 	best := strings.Split(format.Example(), "\n")
-	for i, text := range realLines(b, format) {
-		if i == 0 || len(text[len(text)-1]) > len(best[len(best)-1]) {
+	for i, real := range format.declared.Real {
+		text := strings.Split(real.Text, "\n")
+		if real.Address != "-" && (i == 0 || len(text[len(text)-1]) > len(best[len(best)-1])) {
 			best = text
 		}
 	}
@@ -221,26 +221,4 @@ func benchmarkedLines(b *testing.B, format Format) (lines [][]byte) {
 	before, after, _ := strings.Cut(last, strings.TrimSpace(string(address)))
 	pattern := strings.NewReplacer("%", "%%").Replace(before) + "%s%.0s" + strings.NewReplacer("%", "%%").Replace(after)
 	return append(lines[:len(lines)-1], benchLines(pattern, format.Name(), 0)...)
-}
-
-// realLines returns the real lines of a format, each behind its header lines, that have an address.
-func realLines(b *testing.B, format Format) (list [][]string) {
-	b.Helper()
-	content, err := os.ReadFile("testdata/real.txt")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for entry := range strings.SplitSeq(string(content), "\n= ") {
-		if !strings.Contains(entry, "\nformat "+format.Name()+"\n") || strings.Contains(entry, "\naddress -\n") {
-			continue
-		}
-		var text []string
-		for line := range strings.Lines(entry) {
-			if part, ok := strings.CutPrefix(line, "> "); ok {
-				text = append(text, strings.TrimSuffix(part, "\n"))
-			}
-		}
-		list = append(list, text)
-	}
-	return list
 }

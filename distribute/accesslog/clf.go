@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"strings"
+
+	"skidway/distribute/accesslog/formats"
 )
 
 // clf parses the Common Log Format (the NCSA one, see Apache's mod_log_config)
@@ -17,11 +19,7 @@ type clf struct {
 	values  Values
 }
 
-func newCLF(o Options) Parser { return makeCLF(o, false) }
-
-func newCLFVhost(o Options) Parser { return makeCLF(o, true) }
-
-func makeCLF(o Options, vhost bool) Parser {
+func newCLF(o Options, vhost bool) Parser {
 	p := clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), values: o.values(0)}
 	if o.scope() != needed {
 		return &clfCutter{p}
@@ -40,12 +38,6 @@ func (p *clfCutter) Parse(line []byte) (Record, Verdict) {
 	}
 	return record, verdict
 }
-
-// What explains the lines that clf reads.
-const (
-	commonLayout   = `$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent`
-	combinedLayout = commonLayout + ` "$http_referer" "$http_user_agent"`
-)
 
 // Parse implements [Parser]. Nearly all lines of nearly all logs have an
 // address, no ident and no user; they are read here and the others in
@@ -136,7 +128,7 @@ func (p *clf) Values() *Values { return &p.values }
 
 // Where the fields of a line are; and behind the time, whatever stands before it.
 var (
-	clfLine = mustLayout(combinedLayout + ` $rest`)
+	clfLine = mustLayout(formats.CombinedLayout + ` $rest`)
 	clfTail = mustLayout(`$remote_addr[$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $rest`)
 )
 
@@ -236,19 +228,6 @@ func countQuoted(b []byte) int {
 	return quotes / 2
 }
 
-// vhost is the Combined Log Format after the requested host, with or
-// without its port: Debian's vhost_combined. Referer and user agent may be
-// missing (Apache's "common with virtual host").
-var vhost = Format{
-	name:        "vhost",
-	aliases:     []string{"vhost-combined"},
-	description: "virtual host, then combined or common",
-	example:     `www.example.org:443 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`,
-	parser:      newCLFVhost,
-	layouts:     mustLayouts("$host "+combinedLayout, "$host "+commonLayout),
-	fits:        isVhost,
-}
-
 // isVhost reports whether the line starts with a host field that an address
 // follows: a name with a port, whatever follows; without one, a name that is
 // followed by an address. An address or "-" that is followed by an address is
@@ -290,20 +269,6 @@ func hasPort(host []byte) bool {
 		(host[colon-1] == ']' || bytes.IndexByte(host, ':') == colon)
 }
 
-// combined is the Common Log Format with referer and user agent, both quoted.
-// It is nginx's default under that same name; the "main" format that nginx
-// packages configure adds the X-Forwarded-For header, which is not the client
-// address of the format and is not read.
-var combined = Format{
-	name:        "combined",
-	aliases:     []string{"nginx"},
-	description: "Combined: Apache's combined, nginx's default and main",
-	example:     `203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`,
-	parser:      newCLF,
-	fits:        isCombined,
-	layouts:     mustLayouts(combinedLayout),
-}
-
 // isCombined reports whether request, referer and user agent follow the time, or
 // more.
 func isCombined(line []byte) bool {
@@ -311,13 +276,20 @@ func isCombined(line []byte) bool {
 	return at >= 0 && countQuoted(line[at+stampLen:]) >= 3
 }
 
-// common is the Common Log Format: %h %l %u %t "%r" %>s %b in the notation of
-// Apache's mod_log_config. What its parser reads and no format above it in the
-// table claims is common.
-var common = Format{
-	name:        "common",
-	description: "Common Log Format: Apache's common, others' CLF",
-	example:     `203.0.113.7 - frank [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326`,
-	parser:      newCLF,
-	layouts:     mustLayouts(commonLayout),
+// isLighttpd reports whether an address, the name of a host and a user stand before the
+// time: in the combined format, what follows the address is rarely a name with a dot.
+func isLighttpd(line []byte) bool {
+	line = trimStart(line)
+	at := findStamp(line)
+	if at < 0 || countFields(line[:at]) != 3 {
+		return false
+	}
+	first, rest, comma := nextToken(line)
+	host, _, _ := nextToken(rest)
+	for _, c := range host {
+		if c == '.' || c == ':' {
+			return !comma && !hasPort(first) && address(first).IsValid() && !address(host).IsValid()
+		}
+	}
+	return false
 }

@@ -37,6 +37,17 @@ type neededColumn struct {
 	field   Field
 }
 
+// columnFields returns the fields by the names of their columns.
+func columnFields(names map[Field][]string) map[string]Field {
+	known := map[string]Field{}
+	for field, columns := range names {
+		for _, name := range columns {
+			known[name] = field
+		}
+	}
+	return known
+}
+
 func newColumns(known map[string]Field, marker, state string) *columns {
 	c := &columns{known: known, marker: marker, zone: []byte{}}
 	for line := range strings.Lines(state) {

@@ -32,6 +32,5 @@
 //   - A parser that [Choice.NewAuto] makes goes on where the format changes inside a file,
 //     and its State is of a version, so that another program refuses it.
 //
-// A new format is a Format value, with a layout, the keys of its JSON objects, or a parser
-// of its own, and one line in the table in format.go.
+// Package formats declares the formats, one in each file; the parsers for them are made here.
 package accesslog

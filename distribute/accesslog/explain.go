@@ -41,8 +41,8 @@ func (f Format) ExplainLines(lines [][]byte) Explanation {
 		election.vote(line)
 	}
 	for i, votes := range election.votes {
-		if formats[i].name != f.name && votes > e.SecondVotes {
-			e.Second, e.SecondVotes = formats[i].name, votes
+		if table[i].name != f.name && votes > e.SecondVotes {
+			e.Second, e.SecondVotes = table[i].name, votes
 		}
 	}
 	return e
@@ -74,6 +74,9 @@ func (f Format) Unwrapped(lines [][]byte) [][]byte {
 	}
 	return lines
 }
+
+// combined is the format of lines that are like no other.
+var combined = named("combined")
 
 // unknownJSON and unknownPairs are the formats of lines whose keys the user must name.
 var (
@@ -109,7 +112,7 @@ func nearest(line []byte, depth int) Format {
 		return unknownPairs
 	}
 	best, most := combined, len(combined.Explainer()(line).Fields)
-	for _, f := range formats {
+	for _, f := range table {
 		if n := len(f.Explainer()(line).Fields); n > most {
 			best, most = f, n
 		}

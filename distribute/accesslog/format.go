@@ -7,48 +7,23 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/distribute/accesslog/formats"
 )
 
-// formats is the table of all formats. The vote of a line in [Detect] goes to the
-// first format that fits, so specific formats stand before general ones.
-var formats = [...]Format{
-	cloudfront,
-	w3c,
-	nginxJSON,
-	caddy,
-	traefikJSON,
-	googleLB,
-	awsWAF,
-	azure,
-	cloudflare,
-	cloudfrontJSON,
-	envoyJSON,
-	awsALB,
-	awsNLB,
-	awsELB,
-	awsS3,
-	envoy,
-	haproxy,
-	squid,
-	cloudfrontRealTime,
-	googleStorage,
-	iis,
-	nginxProxyManager,
-	ingressNginx,
-	traefik,
-	lighttpd,
-	vhost,
-	combined,
-	common,
-	minimal,
-}
+// table has all formats, in the order of their declarations.
+var table = func() (table [len(formats.All)]Format) {
+	for i := range formats.All {
+		table[i] = declared(&formats.All[i])
+	}
+	return table
+}()
 
 // Format is a way of writing log lines. Get one from [ByName], [Detect] or
 // [Formats]; the zero value is not usable.
 type Format struct {
 	name, description, example string
-	// aliases are other names of the same format.
-	aliases []string
+	declared                   *formats.Format // nil: it is of the user's own, or in a wrapper
 	// parser makes the format's own parser. If nil, lines are cut by splitter.
 	parser func(Options) Parser
 	// splitter makes what cuts the lines into fields, in some formats by the header
@@ -56,7 +31,6 @@ type Format struct {
 	splitter func(state string) splitter
 	utc      bool          // times without a zone are UTC
 	port     bool          // a port ends the address, also of an IPv6 address without brackets
-	header   string        // how the first line begins, in a format of layouts
 	unit     time.Duration // of a duration without one; zero: as W3C logs have it
 	// What explains a line: the layouts of a format that has some, the keys of one whose
 	// lines are objects, the fields of one whose lines are pairs, or for a format in a
@@ -73,17 +47,84 @@ type Format struct {
 	fits func(line []byte) bool
 }
 
+// declared returns the format of a declaration.
+func declared(d *formats.Format) Format {
+	f := Format{
+		name: d.Name, description: d.Description, example: d.Example, declared: d,
+		utc: d.UTC, port: d.Port, unit: d.Unit, layouts: mustLayouts(d.Layouts), fits: shapes[d.Name],
+	}
+	switch d.Kind {
+	case formats.Layout:
+		f.splitter = func(string) splitter { return f.layouts }
+		if d.Header != "" {
+			f.splitter = func(string) splitter { return headed{f.layouts, d.Header} }
+		}
+	case formats.CommonLog:
+		f.parser = func(o Options) Parser { return newCLF(o, strings.HasPrefix(d.Layouts[0], "$host ")) }
+	case formats.Objects:
+		f = objectFormat(f, mustFields(d.Fields))
+	case formats.Columns:
+		known := columnFields(mustFields(d.Fields))
+		f.splitter = func(state string) splitter { return newColumns(known, d.Marker, state) }
+	case formats.Minimal:
+		f.parser = newMinimal
+	}
+	return f
+}
+
+// mustFields returns the keys of fields, as a declaration has them.
+func mustFields(text string) map[Field][]string {
+	keys := map[Field][]string{}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		words := strings.Fields(line)
+		field := slices.Index(fieldNames[:], words[0])
+		if field < 0 {
+			panic("unknown field " + words[0])
+		}
+		keys[Field(field)] = words[1:]
+	}
+	return keys
+}
+
+// shapes are the exact shapes of formats whose parsers also accept lines of other formats.
+var shapes = map[string]func(line []byte) bool{"vhost": isVhost, "combined": isCombined, "lighttpd": isLighttpd}
+
 // Name returns the name of the format, for [ByName].
 func (f Format) Name() string { return f.name }
 
 // Aliases returns other names of the format.
-func (f Format) Aliases() []string { return slices.Clone(f.aliases) }
+func (f Format) Aliases() []string {
+	if f.declared == nil {
+		return nil
+	}
+	return slices.Clone(f.declared.Aliases)
+}
 
 // Description returns one line for people about the format.
 func (f Format) Description() string { return f.description }
 
+// Specification returns the address of the page that defines the format; empty if there is none.
+func (f Format) Specification() string {
+	if f.declared == nil {
+		return ""
+	}
+	return f.declared.Specification
+}
+
 // Example returns a line in the format, after its header lines if it has any.
 func (f Format) Example() string { return f.example }
+
+// Origins returns where the real lines came from with which the format was tried: public
+// projects and the documentation of servers. It is empty if there were none.
+func (f Format) Origins() (origins []string) {
+	if f.declared == nil {
+		return nil
+	}
+	for _, line := range f.declared.Real {
+		origins = append(origins, line.Origin)
+	}
+	return origins
+}
 
 // New returns a parser of the format's lines.
 func (f Format) New(o Options) Parser {
@@ -102,7 +143,7 @@ func (f Format) New(o Options) Parser {
 }
 
 // Formats returns all formats, specific ones before general ones.
-func Formats() []Format { return slices.Clone(formats[:]) }
+func Formats() []Format { return slices.Clone(table[:]) }
 
 // ByName returns the format of that name or alias ("nginx" is "combined"), or of a
 // layout as for [ByLayout], which has a $ or a %. The name of a wrapper and a colon
@@ -123,12 +164,21 @@ func ByName(name string) (Format, error) {
 	if strings.ContainsAny(name, "$%") {
 		return ByLayout(name)
 	}
-	for _, f := range formats {
-		if f.name == name || slices.Contains(f.aliases, name) {
-			return f, nil
-		}
+	if f := named(name); f.declared != nil {
+		return f, nil
 	}
 	return Format{}, &UnknownFormatError{Name: name}
+}
+
+// named returns the format that was declared with a name or an alias; one without a declaration
+// if there is none.
+func named(name string) Format {
+	for _, f := range table {
+		if f.name == name || slices.Contains(f.declared.Aliases, name) {
+			return f
+		}
+	}
+	return Format{}
 }
 
 // UnknownFormatError is the error for a name that no format has.
@@ -139,8 +189,8 @@ type UnknownFormatError struct {
 // Error returns a text that lists the known formats.
 func (e *UnknownFormatError) Error() string {
 	var known []string
-	for _, f := range formats {
-		known = append(append(known, f.name), f.aliases...)
+	for _, f := range table {
+		known = append(append(known, f.name), f.declared.Aliases...)
 	}
 	return fmt.Sprintf("unknown log format %q: use one of %s, or the layout that the server writes, such as '$remote_addr [$time_local]'",
 		e.Name, strings.Join(known, ", "))
@@ -205,14 +255,14 @@ func detectPlain(lines [][]byte) (format Format, votes int) {
 
 // An election counts the lines that fit each format.
 type election struct {
-	parsers [len(formats)]Parser
-	votes   [len(formats)]int
+	parsers [len(table)]Parser
+	votes   [len(table)]int
 	voted   bool
 }
 
 func newElection() *election {
 	e := new(election)
-	for i, f := range formats {
+	for i, f := range table {
 		e.parsers[i] = f.New(Options{})
 	}
 	return e
@@ -232,7 +282,7 @@ func (e *election) choose(line []byte) (chosen int, verdict Verdict) {
 	for i, p := range e.parsers {
 		switch _, v := p.Parse(line); {
 		case verdict == Parsed:
-		case v == Parsed && formats[i].isExact(p, line):
+		case v == Parsed && table[i].isExact(p, line):
 			chosen, verdict = i, Parsed
 		case v == NotALine && verdict != Parsed: // of those with such lines, the last one reads most files
 			chosen, verdict = i, NotALine
@@ -245,7 +295,7 @@ func (e *election) choose(line []byte) (chosen int, verdict Verdict) {
 // and the state of a parser that has read it.
 func (e *election) find(line []byte, depth int) (f Format, state string, ok bool) {
 	if chosen, verdict := e.choose(line); verdict == Parsed || verdict == NotALine && isHeader(line) {
-		return formats[chosen], e.parsers[chosen].State(), true
+		return table[chosen], e.parsers[chosen].State(), true
 	}
 	if depth == 0 {
 		return Format{}, "", false
@@ -283,5 +333,5 @@ func (e *election) winner() (format Format, votes int) {
 			best = i
 		}
 	}
-	return formats[best], e.votes[best]
+	return table[best], e.votes[best]
 }

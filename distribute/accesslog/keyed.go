@@ -139,3 +139,10 @@ func ParseKey(text string) (Field, string, error) {
 
 // keyFields are the fields that a key of the user's own can be for.
 var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
+
+// objectFormat completes a format whose lines are JSON objects.
+func objectFormat(f Format, paths map[Field][]string) Format {
+	known := newObjectPaths(paths)
+	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
+	return f
+}

@@ -183,3 +183,56 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 	}
 	return l, nil
 }
+
+// mustLayouts returns layouts in nginx's notation. They are constants, so an error is a
+// mistake in the program.
+func mustLayouts(texts []string) layouts {
+	all := make(layouts, len(texts))
+	for i, text := range texts {
+		all[i] = mustLayout(text)
+	}
+	return all
+}
+
+func mustLayout(text string) *layout {
+	l, err := compileLayout(text, nginxValue, nginxPieces)
+	if err != nil {
+		panic(&LayoutError{text, err})
+	}
+	return l
+}
+
+// layouts is the splitter of a format whose lines have one of some layouts.
+type layouts []*layout
+
+func (l layouts) state() string { return "" }
+
+// split implements [splitter].
+func (l layouts) split(line []byte, v *values, s scope) Verdict {
+	if s == wanted && len(l) > 1 && l.split(line, v, exact) == Parsed {
+		return Parsed
+	}
+	for _, layout := range l {
+		if layout.split(line, v, s) == Parsed {
+			return Parsed
+		}
+	}
+	return Unparsable
+}
+
+// headed is the splitter of files that begin with a line of the columns' names.
+type headed struct {
+	layouts
+	header string // how that line begins
+}
+
+// split implements [splitter].
+func (h headed) split(line []byte, v *values, s scope) Verdict {
+	if _, ok := cutPrefix(line, h.header); ok {
+		return NotALine
+	}
+	if _, ok := cutPrefix(trimStart(line), h.header); ok {
+		return NotALine
+	}
+	return h.layouts.split(line, v, s)
+}

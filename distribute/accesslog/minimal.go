@@ -5,15 +5,6 @@ import (
 	"net/netip"
 )
 
-// minimal is the smallest log that can be counted: address, day, anything.
-var minimal = Format{
-	name:        "minimal",
-	description: "address, 2006-01-02 or RFC 3339, then anything",
-	example:     `203.0.113.7 2000-10-10 GET /`,
-	parser:      newMinimal,
-	layouts:     mustLayouts("$remote_addr $time_iso8601 $rest"),
-}
-
 // minimalParser parses the minimal format. Its first field is an address, a
 // list of addresses or "-". A host name is no address here: too many other
 // logs start with a word and a date.

@@ -2,88 +2,45 @@ package accesslog_test
 
 import (
 	"net/netip"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/accesslog/formats"
 )
-
-// A realLine is an entry of testdata/real.txt.
-type realLine struct {
-	origin, format, address, time, status string
-	lines                                 [][]byte
-}
-
-func realLines(t *testing.T) (list []realLine) {
-	t.Helper()
-	content, err := os.ReadFile("testdata/real.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for entry := range strings.SplitSeq(string(content), "\n= ") {
-		if strings.HasPrefix(entry, "# ") {
-			continue
-		}
-		origin, rest, _ := strings.Cut(entry, "\n")
-		r := realLine{origin: origin}
-		for line := range strings.Lines(rest) {
-			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			switch key {
-			case "format":
-				r.format = value
-			case "address":
-				r.address = value
-			case "time":
-				r.time = value
-			case "status":
-				r.status = value
-			case ">":
-				r.lines = append(r.lines, []byte(value))
-			}
-		}
-		list = append(list, r)
-	}
-	return list
-}
 
 func TestRealLinesAreRead(t *testing.T) {
 	t.Parallel()
-	tried := map[string][]string{}
-	for _, r := range realLines(t) {
-		tried[r.format] = append(tried[r.format], r.origin)
-		t.Run(r.origin, func(t *testing.T) {
-			t.Parallel()
-			choice, err := accesslog.Choose(r.lines)
-			if err != nil || choice.Format.Name() != r.format || choice.Unsure() {
-				t.Fatalf("chose %q, %d %%, %v; want %s", choice.Format.Name(), choice.Percent(), err, r.format)
-			}
-			p := choice.NewAuto(accesslog.Options{Fields: accesslog.Fields(accesslog.Time, accesslog.Status)})
-			var record accesslog.Record
-			var verdict accesslog.Verdict
-			for _, line := range r.lines {
-				record, verdict = p.Parse(line)
-			}
-			if verdict != accesslog.Parsed {
-				t.Fatalf("verdict %d", verdict)
-			}
-			if got := addrText(record.Addr); got != r.address {
-				t.Errorf("address %s, want %s", got, r.address)
-			}
-			if got := instantText(p.Values()); got != r.time {
-				t.Errorf("time %s, want %s", got, r.time)
-			}
-			if got := statusText(p.Values()); got != r.status {
-				t.Errorf("status %s, want %s", got, r.status)
-			}
-		})
-	}
-	for _, f := range accesslog.Formats() {
-		if got, want := f.Origins(), tried[f.Name()]; !slices.Equal(got, want) {
-			t.Errorf("%s says that it was tried on %q, and was on %q", f.Name(), got, want)
+	for _, format := range formats.All {
+		for _, real := range format.Real {
+			t.Run(real.Origin, func(t *testing.T) {
+				t.Parallel()
+				lines := byteLines([]string{real.Text})
+				choice, err := accesslog.Choose(lines)
+				if err != nil || choice.Format.Name() != format.Name || choice.Unsure() {
+					t.Fatalf("chose %q, %d %%, %v; want %s", choice.Format.Name(), choice.Percent(), err, format.Name)
+				}
+				p := choice.NewAuto(accesslog.Options{Fields: accesslog.Fields(accesslog.Time, accesslog.Status)})
+				var record accesslog.Record
+				var verdict accesslog.Verdict
+				for _, line := range lines {
+					record, verdict = p.Parse(line)
+				}
+				if verdict != accesslog.Parsed {
+					t.Fatalf("verdict %d", verdict)
+				}
+				if got := addrText(record.Addr); got != real.Address {
+					t.Errorf("address %s, want %s", got, real.Address)
+				}
+				if got := instantText(p.Values()); got != real.Time {
+					t.Errorf("time %s, want %s", got, real.Time)
+				}
+				if got := statusText(p.Values()); got != real.Status {
+					t.Errorf("status %s, want %s", got, real.Status)
+				}
+			})
 		}
 	}
 }

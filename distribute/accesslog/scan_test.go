@@ -146,7 +146,7 @@ func TestWordsOfALineEndWhereItsFieldsEnd(t *testing.T) {
 		{`[$time_iso8601] "$a" $remote_addr $b`, `[2026-11-20T14:00:05Z] "x" 203.0.113.7 y z`, `[2026-11-20T14:00:06Z] "x\" 203.0.113.7 " 203.0.113.8 y z`, "203.0.113.8"},
 		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 x "y 203.0.113.7" 203.0.113.8`, "203.0.113.8"},
 		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 "x 203.0.113.7 " y 203.0.113.8`, "203.0.113.8"},
-		{"aws-alb", awsALB.example, strings.Replace(awsALB.example, ":2817", "", 1), "203.0.113.7"},
+		{"aws-alb", named("aws-alb").example, strings.Replace(named("aws-alb").example, ":2817", "", 1), "203.0.113.7"},
 	} {
 		f, err := ByName(c.format)
 		if err != nil {
@@ -164,7 +164,7 @@ func TestWordsOfALineEndWhereItsFieldsEnd(t *testing.T) {
 
 func TestTimesBehindAnotherOffsetAreOfItsDay(t *testing.T) {
 	t.Parallel()
-	p := w3c.New(Options{Zone: time.UTC})
+	p := named("w3c").New(Options{Zone: time.UTC})
 	for _, c := range []struct{ line, want string }{
 		{"#Fields: date-local time-local c-ip x", ""},
 		{"#GMT-Offset: +0000", ""},

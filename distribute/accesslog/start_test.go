@@ -19,7 +19,7 @@ func FuzzLineStart(f *testing.F) {
 	f.Add([]byte("1.2.3.4 - - [10/Oct/2000:13:55:61 -0700] \"GET / HTTP/1.1\" 200 2326"), []byte("1.2.3.4 - - [10/Oct/2000:13:55:6"))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		choice := Choice{Format: combined}
-		for _, parser := range []Parser{newCLF(Options{}), choice.NewAuto(Options{})} {
+		for _, parser := range []Parser{newCLF(Options{}, false), choice.NewAuto(Options{})} {
 			clients := map[Client][]byte{}
 			for _, line := range [][]byte{first, second} {
 				if bytes.IndexByte(line, '\n') >= 0 {
@@ -53,7 +53,7 @@ func TestStartsAreThoseOfTheParserAtPresent(t *testing.T) {
 		_, _, ok := StartOf(p).Read([]byte(line))
 		return ok
 	}
-	parser := Choice{Format: common}.NewAuto(Options{})
+	parser := Choice{Format: named("common")}.NewAuto(Options{})
 	if !readsStart(parser) {
 		t.Error("a parser of common lines reads no start")
 	}
@@ -64,7 +64,7 @@ func TestStartsAreThoseOfTheParserAtPresent(t *testing.T) {
 		t.Error("the parser has gone over to another format")
 	}
 	for name, p := range map[string]Parser{
-		"behind a host": newCLFVhost(Options{}), "in a wrapper": wrappers[0].wrapped(common).New(Options{}),
+		"behind a host": newCLF(Options{}, true), "in a wrapper": wrappers[0].wrapped(named("common")).New(Options{}),
 	} {
 		if readsStart(p) {
 			t.Errorf("%s: a start is read", name)
@@ -86,7 +86,7 @@ func FuzzLineCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		line := []byte(text)
 		fields := Fields(Status, Request, Agent)
-		fast, slow := newCLF(Options{Fields: fields}), newCLF(Options{Fields: fields})
+		fast, slow := newCLF(Options{Fields: fields}, false), newCLF(Options{Fields: fields}, false)
 		start := StartOf(fast)
 		client, day, ok := start.Read(line)
 		if !ok || !ClientOf(line).IsValid() || bytes.IndexByte(line, '\n') >= 0 {

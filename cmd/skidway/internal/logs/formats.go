@@ -23,7 +23,8 @@ func formats(a *cli.App) *cobra.Command {
 		Long: `Lists the formats of log lines that are known, and the wrappers in which lines
 may be. All of them are detected; --format NAME sets one, and --format
 WRAPPER:NAME one in a wrapper. With -o csv and -o json the list has an example
-of each, and where the real lines came from with which it was tried.
+of each, the page that specifies it, and where the real lines came from with
+which it was tried.
 
 Other lines can be read by the layout that the server's configuration has for
 them (nginx's log_format, Apache's LogFormat), and JSON objects and key=value
@@ -45,8 +46,9 @@ tells what of this a file needs.`,
 
 // A listedFormat is a format or a wrapper.
 type listedFormat struct {
-	name, kind, description, example string
-	aliases, origins                 []string
+	name, kind, description, example, specification string
+
+	aliases, origins []string
 }
 
 var formatView = cli.View[listedFormat]{
@@ -55,15 +57,16 @@ var formatView = cli.View[listedFormat]{
 	{Key: "aliases", Value: func(f listedFormat) any { return append([]string{}, f.aliases...) }, Only: "json"},
 	{Key: "description", Head: "LINES", Fit: true, Value: func(f listedFormat) any { return f.description }},
 	{Key: "example", Value: func(f listedFormat) any { return f.example }},
+	{Key: "specification", Value: func(f listedFormat) any { return f.specification }},
 	{Key: "tried", Value: func(f listedFormat) any { return strings.Join(f.origins, "; ") }},
 }
 
 func listFormats() (list []listedFormat) {
 	for _, f := range accesslog.Formats() {
-		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Aliases(), f.Origins()})
+		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Specification(), f.Aliases(), f.Origins()})
 	}
 	for _, w := range accesslog.Wrappers() {
-		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, nil, nil})
+		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, "", nil, nil})
 	}
 	return list
 }

@@ -1,0 +1,25 @@
+package formats
+
+// cloudfront is the standard log of Amazon CloudFront, as it documents it: the
+// Extended Log File Format with tabs. Times are UTC.
+var cloudfront = Format{
+	Name:          "cloudfront",
+	Description:   "Amazon CloudFront, standard logs with their #Fields line",
+	Specification: "https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html",
+	Kind:          Columns,
+	UTC:           true,
+	Fields:        w3cColumns,
+	Marker:        "x-edge-location",
+	Example: "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status\n" +
+		"2019-12-04\t21:02:31\tLAX1\t392\t203.0.113.7\tGET\td111111abcdef8.cloudfront.net\t/index.html\t200",
+	Reads: "2019-12-04T21:02:31Z 200 method=GET host=d111111abcdef8.cloudfront.net path=/index.html 392 B",
+	Real: []Line{
+		{
+			Origin:  "AWS documentation, CloudFront",
+			Address: "192.0.2.100", Time: "2019-12-04T21:02:31Z", Status: "200",
+			Text: "#Version: 1.0\n" +
+				"#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie)\n" +
+				"2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td111111abcdef8.cloudfront.net\t/index.html\t200\t-\tMozilla/5.0%20(Windows%20NT%2010.0)\t-\t-",
+		},
+	},
+}
