@@ -21,6 +21,7 @@ var All = [...]Format{
 	cloudflare,
 	cloudfrontJSON,
 	envoyJSON,
+	awsS3JSON,
 	awsALB,
 	awsNLB,
 	awsELB,
