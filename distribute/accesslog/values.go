@@ -32,24 +32,35 @@ type Values struct {
 // Get returns a field as it is written in the line, without its quotes, and with what the
 // server escaped. It reports whether the line has the field: an empty value is one, and "-",
 // with which servers write that there is none, is none. [Method], [Path] and [Protocol] may
-// be parts of [Request].
+// be parts of [Request], and [Host] one of a path that is a whole URL.
 func (v *Values) Get(f Field) (value []byte, ok bool) {
 	value = v.raw[f]
 	if value == nil {
 		switch f {
-		case Method, Path, Protocol:
-			method, path, protocol := splitRequest(v.raw[Request])
-			switch f {
-			case Method:
-				value = method
-			case Path:
-				value = path
-			case Protocol:
-				value = protocol
-			}
+		case Method:
+			value, _, _ = splitRequest(v.raw[Request])
+		case Path:
+			_, value, _ = splitRequest(v.raw[Request])
+		case Protocol:
+			_, _, value = splitRequest(v.raw[Request])
+		case Host:
+			path, _ := v.Get(Path)
+			value = hostOf(path)
 		}
 	}
 	return value, value != nil && string(value) != "-"
+}
+
+// hostOf returns the host of a URL, perhaps with a port; nil if it is a path alone.
+func hostOf(url []byte) []byte {
+	scheme, host, found := bytes.Cut(url, []byte("://"))
+	if !found || len(scheme) == 0 || bytes.IndexByte(scheme, '/') >= 0 {
+		return nil
+	}
+	if end := bytes.IndexAny(host, "/?# "); end >= 0 {
+		host = host[:end]
+	}
+	return host
 }
 
 // splitRequest cuts a request line into its parts, which are nil if it has none: a path

@@ -75,6 +75,8 @@ func TestFieldsOfOtherLinesAreRead(t *testing.T) {
 		{`%h %t %D %{CF-IPCountry}i "%U"`, `8.8.8.8 ` + stamp + ` 1500 DE ""`, "2000-10-10T13:55:36-07:00 - path= country=DE 1.5ms"},
 		{`$remote_addr $msec $request_time $geoip_country_code`, `8.8.8.8 1693840791.756 0.0000015 DE`, "2023-09-04T15:19:51Z - country=DE 1µs"},
 		{"json(address=ip,time=at,duration=d)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00","d":"12ms"}`, "2000-10-10T00:00:00 - 12ms"},
+		{"combined", `8.8.8.8 - - ` + stamp + ` "GET http://example.org?q HTTP/1.1" 200 1`, "2000-10-10T13:55:36-07:00 200 method=GET host=example.org path=http://example.org?q protocol=HTTP/1.1 1 B"},
+		{"combined", `8.8.8.8 - - ` + stamp + ` "GET /a://b HTTP/1.1" 200 1`, "2000-10-10T13:55:36-07:00 200 method=GET path=/a://b protocol=HTTP/1.1 1 B"},
 		{"cloudflare", `{"ClientIP":"8.8.8.8","EdgeStartTimestamp":1693840791000000000,"EdgeEndTimestamp":1693840792250000000,"ClientCountry":"de"}`,
 			"2023-09-04T15:19:51Z - country=de 1.25s"},
 		{"w3c", "#Fields: date time c-ip time-taken\n2000-10-10 00:00:01 8.8.8.8 31", "2000-10-10T00:00:01Z - 31ms"},
@@ -83,7 +85,7 @@ func TestFieldsOfOtherLinesAreRead(t *testing.T) {
 		{"w3c", "#GMT-Offset: -0800\n#Fields: date-local time-local c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01-08:00 -"},
 		{"w3c", "#Fields: date-local time-local date time c-ip\n2000-10-10 02:00:01 2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01Z -"},
 		{"aws-alb", `http 2018-07-02T22:23:00.186641Z app/a 8.8.8.8:2817 - -1 -1 -1 000 - 34 366 "- http://host:80- -" "-" - - - "-" "-" "-" 0`,
-			"2018-07-02T22:23:00Z - path=http://host:80- - 366 B"},
+			"2018-07-02T22:23:00Z - host=host:80- path=http://host:80- - 366 B"},
 	} {
 		if got := valuesOf(t, c.format, accesslog.Options{}, c.lines); got != c.want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", c.format, c.lines, got, c.want)

@@ -17,7 +17,7 @@ var awsALB = Format{
 		`200 200 0 57 "GET https://www.example.com:443/ HTTP/1.1" "curl/7.46.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 ` +
 		`arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/web/73e2d6bc24d8a067 "Root=1-58337281" ` +
 		`"www.example.com" "-" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
-	Reads: "2018-07-02T22:23:00Z 200 method=GET path=https://www.example.com:443/ protocol=HTTP/1.1 agent=curl/7.46.0 57 B 171ms",
+	Reads: "2018-07-02T22:23:00Z 200 method=GET host=www.example.com:443 path=https://www.example.com:443/ protocol=HTTP/1.1 agent=curl/7.46.0 57 B 171ms",
 	Real: []Line{
 		{
 			Origin:  "AWS documentation, ALB",

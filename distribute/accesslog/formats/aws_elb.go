@@ -15,7 +15,7 @@ var awsELB = Format{
 	},
 	Example: `2015-05-13T23:39:43.945958Z my-loadbalancer 203.0.113.7:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 ` +
 		`0 29 "GET http://www.example.com:80/ HTTP/1.1" "curl/7.38.0" - -`,
-	Reads: "2015-05-13T23:39:43Z 200 method=GET path=http://www.example.com:80/ protocol=HTTP/1.1 29 B 1.178ms",
+	Reads: "2015-05-13T23:39:43Z 200 method=GET host=www.example.com:80 path=http://www.example.com:80/ protocol=HTTP/1.1 29 B 1.178ms",
 	Real: []Line{
 		{
 			Origin:  "AWS documentation, Classic Load Balancer",

@@ -21,7 +21,7 @@ var azure = Format{
 		duration properties.timeTaken
 		protocol properties.httpVersion`,
 	Example: `{"time":"2021-06-09T19:22:55.0000000Z","category":"FrontDoorAccessLog","properties":{"clientIp":"203.0.113.7","httpMethod":"GET","httpStatusCode":"200","requestUri":"https://www.example.org/"}}`,
-	Reads:   "2021-06-09T19:22:55Z 200 method=GET path=https://www.example.org/",
+	Reads:   "2021-06-09T19:22:55Z 200 method=GET host=www.example.org path=https://www.example.org/",
 	Real: []Line{
 		{
 			Origin:  "elastic/integrations, Azure Front Door",

@@ -20,7 +20,7 @@ var googleLB = Format{
 		duration httpRequest.latency
 		protocol httpRequest.protocol`,
 	Example: `{"httpRequest":{"remoteIp":"203.0.113.7","requestMethod":"GET","requestUrl":"https://www.example.org/","status":200},"timestamp":"2020-12-14T19:46:12.123456Z"}`,
-	Reads:   "2020-12-14T19:46:12Z 200 method=GET path=https://www.example.org/",
+	Reads:   "2020-12-14T19:46:12Z 200 method=GET host=www.example.org path=https://www.example.org/",
 	Real: []Line{
 		{
 			Origin:  "elastic/integrations, Google load balancer",

@@ -11,7 +11,7 @@ var squid = Format{
 		`$msec $request_time $remote_addr $code/$status $bytes_sent $request_method $request_uri $remote_user $hierarchy/$peer $type`,
 	},
 	Example: `1286536309.586    921 203.0.113.7 TCP_MISS/200 507 GET http://www.example.org/ - HIER_DIRECT/192.0.2.1 text/html`,
-	Reads:   "2010-10-08T11:11:49Z 200 method=GET path=http://www.example.org/ 507 B 921ms",
+	Reads:   "2010-10-08T11:11:49Z 200 method=GET host=www.example.org path=http://www.example.org/ 507 B 921ms",
 	Real: []Line{
 		{
 			Origin:  "Squid documentation",
