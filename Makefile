@@ -42,7 +42,7 @@ race-command: # most of its tests wait for processes
 	go test -race -timeout 20m -parallel 6 ./cmd/skidway/...
 
 # versitygw takes minutes to build the first time; afterwards Go's cache has it.
-s3: ## test the reading of buckets against a versitygw that it builds
+s3: build ## test the reading of buckets against a versitygw that it builds
 	go build -C distribute/s3/versitygw -o ../../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
 	go test -race -timeout 5m -tags versitygw -run Gateway ./distribute/s3
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/accesslog/formats"
 )
 
 const smallCSV = "day,country,requests\n2026-11-01,NL,1\n2026-11-01,US,1\n2026-11-02,ZZ,1\n"
@@ -31,15 +33,49 @@ func TestCountPrintsCSVAndClosingLine(t *testing.T) {
 	hasLine(t, o.stderr, "CC BY 4.0")
 }
 
-func TestCountTakesEveryCompression(t *testing.T) {
+// Real lines of each format, in each codec and archive, are counted without an option.
+func TestCountTakesADirectoryOfMixedFormatsAndCodecs(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	write(t, folder, "a.log", small)
-	write(t, folder, "b.log.gz", line("8.8.8.8", "03")+small)
-	write(t, folder, "c.log.zst", line("8.8.8.8", "04")+small)
-	o := mustRun(t, folder, "logs", "count", "--by", "day", ".")
-	if o.stdout != "day,requests\n2026-11-01,6\n2026-11-02,3\n2026-11-03,1\n2026-11-04,1\n" {
-		t.Errorf("%q", o.stdout)
+	var names []string
+	var archive [][2]string
+	extensions := []string{"", ".gz", ".zst", ".xz", ".lz4", ".br", ".zip"}
+	for _, format := range formats.All {
+		for _, real := range format.Real {
+			name, text := fmt.Sprintf("%02d.log", len(names)), real.Text+"\n"
+			switch extension := extensions[len(names)%len(extensions)]; extension {
+			case ".zip":
+				archive = append(archive, [2]string{name, text})
+				name = "a.zip!" + name
+			default:
+				name += extension
+				write(t, folder, name, text)
+			}
+			names = append(names, name)
+		}
+	}
+	save(t, filepath.Join(folder, "a.zip"), []byte(zipOf(t, archive...)))
+	o := mustRun(t, folder, "logs", "count", ".")
+	hasLine(t, o.stderr, fmt.Sprintf("files=%d", len(names)))
+	for _, name := range names {
+		hasLine(t, o.stderr, name+": counted ", "100 %")
+	}
+}
+
+func TestFilesThatCannotBeReadAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	save(t, filepath.Join(folder, "good.log"), []byte(small))
+	for name, c := range map[string]struct{ start, want string }{
+		"a.7z": {"7z\xbc\xaf\x27\x1c", "a 7z archive"}, "b.log": {"Rar!\x1a\x07\x01", "a rar archive"},
+		"c": {"\xff\x06\x00\x00sNaPpY", "snappy"}, "d.snappy": {"x", "snappy"}, "e": {"PAR1\x15\x04", "a Parquet file"},
+	} {
+		save(t, filepath.Join(folder, name), []byte(c.start))
+		o := skidway(t, folder, "logs", "count", name, "good.log")
+		if o.code != cli.ExitFailed || !strings.Contains(o.stderr, name+": ") || !strings.Contains(o.stderr, c.want+" ") {
+			t.Errorf("%s: exit code %d\n%s", name, o.code, o.stderr)
+		}
+		hasLine(t, o.stderr, "good.log: counted 4 lines")
 	}
 }
 

@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/handle"
@@ -131,6 +134,16 @@ func pack(t testing.TB, extension, content string) []byte {
 			t.Fatal(err)
 		}
 		w = encoder
+	case ".xz":
+		encoder, err := xz.NewWriter(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = encoder
+	case ".lz4":
+		w = lz4.NewWriter(&packed)
+	case ".br":
+		w = brotli.NewWriter(&packed)
 	default:
 		return []byte(content)
 	}

@@ -5,6 +5,7 @@ package s3
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/pierrec/lz4/v4"
 
+	"skidway/distribute/accesslog/formats"
 	"skidway/distribute/stream"
 	"skidway/internal/redistest"
 )
@@ -227,3 +232,50 @@ func TestGatewayKnowsItsReaders(t *testing.T) {
 		t.Errorf("anonymous, of a public bucket: %v", err)
 	}
 }
+
+// The program that `make s3` builds counts real lines of each format, in several codecs, and
+// leaves out by its name what is no access log. It is given the bucket alone.
+func TestGatewayCountsABucketOfMixedFilesWithoutAnOption(t *testing.T) {
+	g := startGateway(t)
+	var keys []string
+	for _, format := range formats.All {
+		for _, real := range format.Real {
+			extension := []string{"", ".gz", ".lz4", ".br"}[len(keys)%4]
+			var packed bytes.Buffer
+			writer := map[string]func() io.WriteCloser{
+				"":     func() io.WriteCloser { return plain{&packed} },
+				".gz":  func() io.WriteCloser { return gzip.NewWriter(&packed) },
+				".lz4": func() io.WriteCloser { return lz4.NewWriter(&packed) },
+				".br":  func() io.WriteCloser { return brotli.NewWriter(&packed) },
+			}[extension]()
+			_, err := io.WriteString(writer, real.Text+"\n")
+			if err := errors.Join(err, writer.Close()); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, fmt.Sprintf("mixed/%02d.log%s", len(keys), extension))
+			g.put(keys[len(keys)-1], packed.Bytes())
+		}
+	}
+	g.put("mixed/ELBAccessLogTestFile", []byte("Enable AccessLog for ELB"))
+	count := exec.Command(cmp.Or(os.Getenv("SKIDWAY_PROGRAM"), "../../bin/skidway"), "logs", "count", "s3://logs/mixed/")
+	count.Env = append(os.Environ(), "AWS_ENDPOINT_URL_S3="+g.url, "AWS_ACCESS_KEY_ID="+gatewayKey, "AWS_SECRET_ACCESS_KEY="+gatewaySecret,
+		"AWS_REGION=us-east-1", "SKIDWAY_REDIS=", "REDIS_URL=")
+	var stderr bytes.Buffer
+	count.Stderr = &stderr
+	if err := count.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	for _, key := range keys {
+		if !strings.Contains(stderr.String(), "s3://logs/"+key+": counted ") {
+			t.Errorf("%s is not counted: %s", key, stderr.String())
+		}
+	}
+	if !strings.Contains(stderr.String(), "ELBAccessLogTestFile: left out") {
+		t.Errorf("the test file is not named: %s", stderr.String())
+	}
+}
+
+// plain is a writer that is not compressed.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
