@@ -14,7 +14,7 @@ import (
 // A Schedule is a schedule of a queue with its next times.
 type Schedule struct {
 	queue.CronScheduleInfo
-	Upcoming []time.Time // the next three; fewer if it does not fire so often
+	Upcoming []time.Time // the next three; fewer if it does not fire so often, none while it is paused
 	Missed   bool        // it should have fired over a minute ago
 }
 
@@ -35,7 +35,7 @@ func (c *Client) Schedules(ctx context.Context, names []string) (all []Schedule,
 		}
 		for _, info := range infos {
 			s := Schedule{CronScheduleInfo: info, Missed: !info.Next.IsZero() && now.Sub(info.Next) > missedAfter}
-			if info.Err == nil {
+			if info.Err == nil && !info.Paused {
 				s.Upcoming, _ = delayed.Next(info.Expr, info.Zone, now, upcomingTimes) // it has been parsed
 			}
 			all = append(all, s)

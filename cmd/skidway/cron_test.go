@@ -150,6 +150,24 @@ func TestCronRunFiresNowAndLeavesTheTimes(t *testing.T) {
 	c.stop()
 }
 
+func TestCronPauseAndResume(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.must("cron", "add", "beat", "@hourly", "beats", "k")
+	if o := d.must("cron", "pause", "beat"); !strings.Contains(o.stderr, "paused schedule beat of queue beats") {
+		t.Errorf("pause says %q", o.stderr)
+	}
+	if o := d.must("cron", "list", "-o", "json"); !strings.Contains(o.stdout, `"paused": true`) {
+		t.Errorf("it is listed as %q", o.stdout)
+	}
+	d.must("cron", "run", "beat")
+	d.must("cron", "resume", "beat")
+	if next := d.schedule("beat").Next; next == "" {
+		t.Error("it never fires")
+	}
+	d.ends(d.run("cron", "pause", "none"), cli.ExitFailed, "schedule none", "no such schedule")
+}
+
 func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 	t.Parallel()
 	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))

@@ -30,6 +30,7 @@ var inDashboard = map[string]struct{ address, text string }{
 	"operations list": {"/operations", ""}, "operations show": {"/operations", ""}, "operations stop": {"POST /operations/change", ""}, "operations continue": {"POST /operations/change", ""},
 	"workers list": {"/workers", ""}, "workers quiet": {"POST /workers/signal", ""}, "workers stop": {"POST /workers/signal", ""},
 	"cron list": {"/schedules", ""}, "cron add": {"/schedules/edit", `action="/schedules/put"`}, "cron run": {"POST /schedules/change", ""}, "cron remove": {"POST /schedules/change", ""},
+	"cron pause": {"POST /schedules/change", ""}, "cron resume": {"POST /schedules/change", ""},
 	"logs status": {"/channels", ""}, "logs report": {"/counts", ""}, "logs unsubscribe": {"POST /channels/drop", ""},
 	"chat list": {"/chats", `name="member"`}, "chat members": {"/chats", `name="chat"`}, "chat info": {"/chats", `name="chat"`}, "chat drop": {"POST /chats/drop", ""},
 }

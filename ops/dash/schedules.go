@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"skidway/delayed"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/words"
@@ -44,6 +45,8 @@ func schedulesPage(p *page) error {
 			row.Badge = p.Badge("bad", words.T("schedules.damaged"))
 		case s.Missed:
 			row.Badge = p.Badge("warn", words.T("schedules.missed"))
+		case s.Paused:
+			row.Badge = p.Badge("pause", words.T("state.paused"))
 		case s.Next.IsZero():
 			row.Badge = Badge{Text: words.T("schedules.never"), Icon: p.GrayIcon("off", "")}
 		default:
@@ -187,11 +190,11 @@ func putSchedule(p *page) (string, message, error) {
 	return to, done("schedules.did_put", s.Name), err
 }
 
-// changeSchedule is the action that runs a schedule now or removes it.
+// changeSchedule is the action that runs a schedule now, pauses, resumes or removes it.
 func changeSchedule(p *page) (string, message, error) {
 	name, schedule, do := p.request.PostForm.Get("queue"), p.request.PostForm.Get("name"), p.request.PostForm.Get("do")
 	to := "/schedules?" + url.Values{"queue": {name}}.Encode()
-	right, known := map[string]access.Action{"run": access.Operate, "remove": access.Admin}[do]
+	right, known := map[string]access.Action{"run": access.Operate, "pause": access.Operate, "resume": access.Operate, "remove": access.Admin}[do]
 	if !known {
 		return to, message{}, &pageError{400, "error.change"}
 	}
@@ -202,12 +205,16 @@ func changeSchedule(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
-	if do == "remove" {
-		err := p.audited("remove schedule", name, schedule, 1, func() error { return q.RemoveSchedule(p.ctx(), schedule) })
-		return to, done("schedules.did_remove", schedule), err
-	}
-	said := done("schedules.did_run", schedule)
-	err = p.audited("run schedule", name, schedule, 1, func() error {
+	said := done("schedules.did_"+do, schedule)
+	err = p.audited(do+" schedule", name, schedule, 1, func() error {
+		switch do {
+		case "pause":
+			return delayed.PauseSchedule(p.ctx(), q, schedule)
+		case "resume":
+			return delayed.ResumeSchedule(p.ctx(), q, schedule)
+		case "remove":
+			return q.RemoveSchedule(p.ctx(), schedule)
+		}
 		id, err := q.RunSchedule(p.ctx(), schedule)
 		said.Link, said.More = jobPath(id), "schedules.show_job"
 		return err

@@ -16,7 +16,7 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	f.add("reports", "logs.report", `{}`, queue.Options{})
 	f.want(f.get("/schedules"), http.StatusOK, "There is no schedule", "skidway cron add")
 	form := url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"reports"}, "expr": {"30 2 * * 1-5"}, "zone": {"Europe/Berlin"}, "kind": {"report"}, "args": {`{"x":"` + strings.ReplaceAll(attack, `"`, `'`) + `"}`}, "catch_up": {"last"}}
-	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Schedule nightly is saved.", "02:30, Monday to Friday", "Europe/Berlin", "on time", "Run nightly now?")
+	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Schedule nightly is saved.", "02:30, Monday to Friday", "Europe/Berlin", "on time", "What is to be done with nightly?")
 	edit := f.get("/schedules/edit?queue=reports&name=nightly")
 	f.want(edit, http.StatusOK, `value="30 2 * * 1-5"`, `<option value="last" selected>`, "readonly")
 	if strings.Contains(edit.body, "<img") {
@@ -49,12 +49,17 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 
 	change := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"run"}}
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "The job of schedule nightly is added.", `href="/jobs/reports:0:`)
+	pause := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"pause"}}
+	f.want(f.follow(f.post("/schedules/change", pause)), http.StatusOK, "Schedule nightly is paused.", "Resume the schedule", "<span>paused</span>")
+	pause.Set("do", "resume")
+	f.want(f.follow(f.post("/schedules/change", pause)), http.StatusOK, "Schedule nightly adds jobs again", "Pause the schedule", "every 5 minutes")
 	for _, role := range []struct {
 		scopes []string
 		form   url.Values
 		path   string
 	}{
 		{[]string{"view:*"}, change, "/schedules/change"},
+		{[]string{"view:*"}, pause, "/schedules/change"},
 		{[]string{"view:*", "operate:*"}, url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"remove"}}, "/schedules/change"},
 		{[]string{"view:*", "operate:*", "enqueue:*"}, form, "/schedules/put"},
 		{[]string{"view:docs", "admin:docs"}, form, "/schedules/put"},

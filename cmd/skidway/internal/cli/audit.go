@@ -23,7 +23,7 @@ var changes = []string{
 	"jobs retry", "jobs run-now", "jobs priority", "jobs cancel", "jobs delete",
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
-	"cron add", "cron remove", "cron run",
+	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
 	"logs unsubscribe", "logs channels delete",
 	"chat create", "chat drop", "chat join", "chat leave", "chat limit",
 	"mail delete", "mail keep", "mail limit", "dm delete",

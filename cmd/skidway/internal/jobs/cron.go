@@ -33,7 +33,7 @@ week; or six, with seconds first; or it is @hourly, @daily, @weekly, @monthly,
       '{"channel":"web","subscriber":"countries"}'
   skidway cron list`,
 	})
-	c.AddCommand(cronList(a), cronAdd(a), cronRemove(a), cronRun(a))
+	c.AddCommand(cronList(a), cronAdd(a), cronPause(a), cronResume(a), cronRemove(a), cronRun(a))
 	return c
 }
 
@@ -149,6 +149,41 @@ the schedule fires do not change.`,
 			return err
 		}
 		return a.PrintLine(id)
+	})
+}
+
+func cronPause(a *cli.App) *cobra.Command {
+	return onSchedule(a, &cobra.Command{
+		Use:   "pause NAME",
+		Short: "Makes a schedule add no jobs",
+		Long: `Makes a schedule add no jobs until it is resumed. The jobs that it has added
+run, and 'skidway cron run' adds its job in spite of the pause. A schedule that
+is added again, by a command or by the configuration of a worker, stays paused.`,
+		Example: "  skidway cron pause nightly",
+		Args:    cli.Args("NAME"),
+	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
+		if err := delayed.PauseSchedule(ctx, q, name); err != nil {
+			return err
+		}
+		a.Console.Notice("paused schedule %s of queue %s", name, q.Name())
+		return nil
+	})
+}
+
+func cronResume(a *cli.App) *cobra.Command {
+	return onSchedule(a, &cobra.Command{
+		Use:   "resume NAME",
+		Short: "Makes a paused schedule add jobs again",
+		Long: `Makes a paused schedule add jobs again, from its next time on. The times that
+passed during the pause are skipped, whatever --catch-up says.`,
+		Example: "  skidway cron resume nightly",
+		Args:    cli.Args("NAME"),
+	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
+		if err := delayed.ResumeSchedule(ctx, q, name); err != nil {
+			return err
+		}
+		a.Console.Notice("resumed schedule %s of queue %s", name, q.Name())
+		return nil
 	})
 }
 
