@@ -30,12 +30,13 @@ type period struct{ from, to int }
 
 func (p period) days() int { return p.to - p.from + 1 }
 
-// A cube has counts for each day of the page by a few dimensions.
+// A cube has counts for each day of the page by a few dimensions. That of crawlers has no people.
 type cube struct {
-	By   string   // the cut that it is made of
-	Dims []string // at most one dimension of a list, who and class, in this order
-	Rows []*cubeRow
-	at   map[string]*cubeRow
+	By    string // the columns of the table that it is made of
+	table cuts.Table
+	Dims  []string // at most one dimension of a list, who and class, in this order
+	Rows  []*cubeRow
+	at    map[string]*cubeRow
 
 	// least are the values of the list of which lines may have been moved into [cuts.Other].
 	least map[string]bool
@@ -158,26 +159,38 @@ func (c calendar) place(text string) int {
 
 func (c calendar) at(i int) time.Time { return c.first.AddDate(0, 0, i) }
 
-// cubes returns the cubes of tables with a day: for each dimension that can be listed one, and one without
-// any, each with who and class if the table has them.
+// cubes returns the cubes of tables with a day: for each dimension that can be listed, and without any, those of
+// which no other one has all dimensions. Those that have who come first.
 func cubes(tables []cuts.Table, days calendar, listed int) (all []*cube) {
 	for _, t := range tables {
-		if slices.Index(t.By, "day") < 0 {
-			continue
-		}
 		for _, column := range append([]string{""}, t.By...) {
-			if column != "" && isTime(column) {
-				continue
-			}
-			c := &cube{By: strings.Join(t.By, ","), at: map[string]*cubeRow{}, Dims: dimsOf(column, t.By)}
-			if !slices.ContainsFunc(all, func(other *cube) bool { return other.list() == c.list() && other.has(c.Dims...) }) {
-				c.fill(t, days)
-				c.shorten(listed)
-				all = append(all, c)
+			if column == "" || !isTime(column) {
+				all = append(all, &cube{By: strings.Join(t.By, ","), table: t, at: map[string]*cubeRow{}, Dims: dimsOf(column, t.By)})
 			}
 		}
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b *cube) int {
+		return cmp.Or(len(a.list())-len(b.list()), strings.Compare(a.list(), b.list()), b.count(who)-a.count(who), len(b.Dims)-len(a.Dims))
+	})
+	kept := all[:0]
+	for _, c := range all {
+		if !slices.ContainsFunc(kept, func(other *cube) bool { return other.list() == c.list() && other.has(c.Dims...) }) {
+			kept = append(kept, c)
+		}
+	}
+	for _, c := range kept {
+		c.fill(days)
+		c.shorten(listed)
+	}
+	return kept
+}
+
+// count returns how often a dimension is there: 0 or 1.
+func (c *cube) count(dim string) int {
+	if c.has(dim) {
+		return 1
+	}
+	return 0
 }
 
 func isTime(column string) bool {
@@ -192,17 +205,18 @@ func dimsOf(column string, by []string) (dims []string) {
 	if column != "" {
 		dims = append(dims, column)
 	}
-	if !isCrawler(column) && slices.ContainsFunc(by, isCrawler) {
+	if slices.ContainsFunc(by, isCrawler) {
 		dims = append(dims, who)
 	}
-	if !isStatus(column) && slices.ContainsFunc(by, isStatus) {
+	if slices.ContainsFunc(by, isStatus) {
 		dims = append(dims, class)
 	}
 	return dims
 }
 
-// fill adds the rows of a table.
-func (c *cube) fill(t cuts.Table, days calendar) {
+// fill adds the rows of the table.
+func (c *cube) fill(days calendar) {
+	t := c.table
 	dayColumn := slices.Index(t.By, "day")
 	distance := days.shown.from
 	listColumn := slices.Index(t.By, c.list())

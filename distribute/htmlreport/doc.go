@@ -9,9 +9,14 @@
 //
 // # Promises
 //
-//   - The page has no script: totals, a map, a line per day, the days of each month, sorted tables, the period
-//     before if the report has it, how the lines add up, and the files with a problem can be read at once.
-//   - The page sends no request, and its content policy allows none. Every text from lines is escaped.
-//   - A page that would be larger than Options.MaxBytes has fewer details: values with few requests are
-//     added up. The page tells so.
+//   - Without script, everything of the report can be read: totals, a map, a line per day, the days of each
+//     month, sorted tables, the period before if the report has it, how the lines add up, and the files with a
+//     problem.
+//   - With the script of the page the reader chooses days, people or crawlers, a class of status and a
+//     comparison, and sorts tables. A choice that was not counted is not there. One that the cuts can't combine
+//     is disabled, and the page names the --by that would combine it.
+//   - The page sends no request, and its content policy allows none. Every text from lines is escaped. The script
+//     sets texts and attributes only.
+//   - A page that would be larger than Options.MaxBytes has fewer details: countries with few requests are
+//     counted by week, then added up, as are the values of other tables. The page names what it lacks.
 package htmlreport

@@ -36,18 +36,14 @@ func (p *page) figures(report distribute.Report, all []*cube, total *cube, days 
 		}
 		return change(n, before) + ", " + text
 	}
-	everything := func(at *period) (n int64) {
-		for _, line := range total.Rows {
-			if at != nil {
-				for _, count := range line.Days[at.from : at.to+1] {
-					n += count
-				}
-			}
+	everything := func(c *cube, at *period) int64 {
+		if at == nil {
+			return 0
 		}
-		return n
+		return c.sums("", "", *at)[""]
 	}
-	requests := everything(&days.shown)
-	add("all", "Requests", short(requests), compared(short(requests/int64(days.shown.days()))+" a day", requests, everything(days.prior)))
+	requests := everything(total, &days.shown)
+	add("all", "Requests", short(requests), compared(short(requests/int64(days.shown.days()))+" a day", requests, everything(total, days.prior)))
 	if total.has(who) {
 		for _, f := range []struct{ value, key, name string }{{people, "people", "People"}, {crawler, "crawlers", "Crawlers"}} {
 			n := sum(total, who, f.value, &days.shown)
@@ -57,7 +53,7 @@ func (p *page) figures(report distribute.Report, all []*cube, total *cube, days 
 	for _, c := range all {
 		if c.list() == "" && c.has(class) && !slices.ContainsFunc(p.Figures, func(f figure) bool { return f.Key == "errors" }) {
 			n := sum(c, class, "5xx", &days.shown)
-			add("errors", "Server errors", short(n), compared(share(n, requests)+" of all", n, sum(c, class, "5xx", days.prior)))
+			add("errors", "Server errors", short(n), compared(share(n, everything(c, &days.shown))+" of all", n, sum(c, class, "5xx", days.prior)))
 		}
 	}
 	for _, c := range all {
@@ -93,7 +89,7 @@ func linesOf(c *cube, at period) []float64 { return c.line("", "", at) }
 type plot struct {
 	Label                        string
 	Line, Area, Crawlers, Before string
-	Y, X                         []string
+	Y, X                         []string // an empty one of X is hidden
 }
 
 func newPlot(c *cube, hasWho bool, days calendar) (p plot) {
@@ -106,13 +102,20 @@ func newPlot(c *cube, hasWho bool, days calendar) (p plot) {
 		before = linesOf(c, *days.prior)
 	}
 	top := chart.Top(line, crawlers, before)
-	p.Line, p.Crawlers, p.Before = chart.Line(line, top), chart.Line(crawlers, top), chart.Line(before, top)
+	draw := func(line []float64) string {
+		if len(line) == 1 {
+			line = append(line, line[0])
+		}
+		return chart.Line(line, top)
+	}
+	p.Line, p.Crawlers, p.Before = draw(line), draw(crawlers), draw(before)
 	p.Area = chart.Area(p.Line)
 	p.Y = []string{axis(top), axis(top / 2), "0"}
 	last := days.shown.days() - 1
+	p.X = make([]string, axisLabels)
 	for i := range axisLabels {
 		if at := i * last / (axisLabels - 1); i == 0 || at > (i-1)*last/(axisLabels-1) {
-			p.X = append(p.X, dayName(days.at(days.shown.from+at)))
+			p.X[i] = dayName(days.at(days.shown.from + at))
 		}
 	}
 	p.Label = fmt.Sprintf("Requests per day: least %s, most %s. The tables below have the same numbers.", humanize.Comma(int64(slices.Min(line))), humanize.Comma(int64(slices.Max(line))))

@@ -26,10 +26,16 @@ func short(n int64) string {
 	for _, unit := range units {
 		if n >= unit.least {
 			x := float64(n) / unit.size
-			return sign + strconv.FormatFloat(x, 'f', max(0, 2-int(math.Log10(x))), 64) + " " + unit.name
+			return sign + fixed(x, max(0, 2-int(math.Log10(x)))) + " " + unit.name
 		}
 	}
 	return sign + humanize.Comma(n)
+}
+
+// fixed returns a number with so many digits behind the point. A half is rounded up, as the script does.
+func fixed(x float64, digits int) string {
+	scale := math.Pow10(digits)
+	return strconv.FormatFloat(math.Floor(x*scale+0.5)/scale, 'f', digits, 64)
 }
 
 // axis returns a number of an axis: "1.5 M".
@@ -55,7 +61,7 @@ func change(n, before int64) string {
 		sign, percent = "−", -percent
 	}
 	if percent < 9.95 {
-		return fmt.Sprintf("%s%.1f %%", sign, percent)
+		return sign + fixed(percent, 1) + " %"
 	}
 	return fmt.Sprintf("%s%s %%", sign, humanize.Comma(int64(math.Floor(percent+0.5))))
 }

@@ -55,13 +55,30 @@ var pageHTML string
 //go:embed report.css
 var reportStyle string
 
+//go:embed number.js
+var numberScript string
+
+//go:embed page.js
+var pageScript string
+
 // pageTemplate parses the template at its first use: most commands write no page.
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(pageHTML))
 })
 
-// lists is the number of values of a list other than of countries.
+// A detail is how much of a report a page has.
+type detail struct {
+	weekly int // countries behind the highest so many are counted by week
+	listed int // values of a list behind the highest so many are added up
+}
+
+// lists is the number of values of a list, but for countries, of which all are there.
 const lists = 50
+
+// details are tried in turn, until the page is small enough. The first has everything.
+var details = []detail{{everyCountry, lists}, {100, lists}, {50, lists}, {25, lists}, {10, lists}, {10, 25}, {10, 10}, {0, 10}}
+
+const everyCountry = 1 << 20
 
 // Write writes the page of a report, whose tables are those of [Query]. It is a file of HTML that needs
 // nothing else. Errors are [ErrNoDays], a [TooLargeError], and those of w.
@@ -74,9 +91,9 @@ func Write(w io.Writer, report distribute.Report, options Options) error {
 	}
 	bound := cmp.Or(options.MaxBytes, DefaultMaxBytes)
 	size := 0
-	for _, listed := range []int{lists, 25, 10} {
+	for _, d := range details {
 		var page strings.Builder
-		if err := pageTemplate().Execute(&page, newPage(report, options, listed)); err != nil {
+		if err := pageTemplate().Execute(&page, newPage(report, options, d)); err != nil {
 			return err
 		}
 		if size = page.Len(); size <= bound {
@@ -104,11 +121,14 @@ func Query(settings cuts.Settings) (by [][]string) {
 // A page has what the template shows.
 type page struct {
 	Title, Heading, Of, Range string
-	StyleHash                 template.JS // base64
+	StyleHash, ScriptHash     template.JS // base64
 	Style                     template.CSS
+	Script                    template.JS
+	Data                      template.HTML // for the script
 
 	Days       *calendar // nil: nothing was counted
 	Compared   bool
+	Spans      []int // the last so many days can be chosen; empty: no days were counted, or one
 	HasWho     bool
 	Classes    []string
 	Figures    []figure
@@ -125,18 +145,21 @@ type page struct {
 	Notes        []string
 }
 
-// pageStyle is the style sheet of the page.
-var pageStyle = look.Style + reportStyle
+// The style sheet and the script of the page.
+var (
+	pageStyle   = look.Style + reportStyle
+	wholeScript = compact(numberScript + pageScript)
+)
 
 func hashOf(text string) template.JS {
 	sum := sha256.Sum256([]byte(text))
 	return template.JS("sha256-" + base64.StdEncoding.EncodeToString(sum[:])) //nolint:gosec // letters and digits
 }
 
-func newPage(report distribute.Report, options Options, listed int) *page {
+func newPage(report distribute.Report, options Options, d detail) *page {
 	p := &page{
-		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle),
-		Style: template.CSS(pageStyle), FirstTable: "report", //nolint:gosec // our own file
+		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle), ScriptHash: hashOf(wholeScript),
+		Style: template.CSS(pageStyle), Script: template.JS(wholeScript), FirstTable: "report", //nolint:gosec // our own files
 	}
 	p.Of = "Files that were counted in one run."
 	p.Title = p.Heading
@@ -146,7 +169,7 @@ func newPage(report distribute.Report, options Options, listed int) *page {
 	}
 	p.account(report)
 	if days, ok := newCalendar(report.Tables); ok {
-		p.counts(report, days, listed)
+		p.counts(report, days, d)
 	}
 	p.notes(report, options)
 	return p
@@ -171,31 +194,28 @@ func headingOf(tables []cuts.Table) string {
 }
 
 // counts sets all that shows counts.
-func (p *page) counts(report distribute.Report, days calendar, listed int) {
-	all := cubes(report.Tables, days, listed)
+func (p *page) counts(report distribute.Report, days calendar, d detail) {
+	all := cubes(report.Tables, days, d.listed)
 	p.Days, p.Compared = &days, days.prior != nil
 	p.Range = rangeText(days)
-	total := &cube{}
-	for _, c := range all {
-		if c.list() == "" && (total.By == "" || c.has(who)) {
-			total = c
-		}
-		p.HasWho = p.HasWho || c.has(who)
-		if c.has(class) && c.list() == "" {
-			p.Classes = classesOf(c)
-		}
+	if days.n > 1 && byDay(report.Settings) {
+		p.Spans = spansOf(days.n)
 	}
+	total := all[0] // which has people and crawlers if any has
+	p.HasWho = total.has(who)
+	if i := slices.IndexFunc(all, func(c *cube) bool { return c.list() == "" && c.has(class) }); i >= 0 {
+		p.Classes = classesOf(all[i])
+	}
+	values := valueIndex{}
 	for _, c := range all {
-		if c.list() == "" {
+		if c.list() == "" || len(values[c.list()]) > 0 {
 			continue
 		}
-		l := listOf(c, days, p.HasWho)
+		l := listOf(c, all, days, values)
 		if l.Dim == "country" {
 			drawing := worldmap.Draw(c.sums("country", "", days.shown), "requests")
 			p.Map, p.FirstTable = &drawing, "t-"+l.ID
-			if p.Compared {
-				p.Changed = changedMost(l.Rows)
-			}
+			p.Changed = changedMost(l.Rows, p.Compared)
 		}
 		p.Tables = append(p.Tables, l)
 	}
@@ -204,9 +224,21 @@ func (p *page) counts(report distribute.Report, days calendar, listed int) {
 		p.FirstTable = "t-" + p.Tables[0].ID
 	}
 	p.figures(report, all, total, days)
-	p.Plot = newPlot(total, p.HasWho && total.has(who), days)
+	p.Plot = newPlot(total, p.HasWho, days)
 	p.Months = monthsOf(total, days)
-	p.detailNotes(report.Tables, listed)
+	p.Data = encode(days, all, values, d.weekly)
+	p.detailNotes(report.Tables, d, len(values["country"]))
+}
+
+// HasChanged reports whether there are countries that have changed.
+func (p *page) HasChanged() bool { return len(p.Changed) > 0 && p.Changed[0].Name != "" }
+
+// byDay reports whether a cut has the dimension day. The settings of counts that are not by cuts have none.
+func byDay(s cuts.Settings) bool { return len(s.Cuts) == 0 || s.Has(cuts.Day) }
+
+// spansOf returns the numbers of last days that can be chosen.
+func spansOf(days int) []int {
+	return slices.DeleteFunc([]int{7, 28, 90}, func(span int) bool { return span >= days })
 }
 
 // rankOf returns the place of a table in the page.
@@ -220,6 +252,9 @@ func rankOf(dim string) int {
 
 // classesOf returns the status classes that were counted, in their order.
 func classesOf(c *cube) (classes []string) {
+	if len(c.Rows) == 0 {
+		return nil
+	}
 	for value := range c.sums(class, "", period{0, len(c.Rows[0].Days) - 1}) {
 		if len(value) == 3 && strings.HasSuffix(value, "xx") {
 			classes = append(classes, value)
@@ -241,18 +276,21 @@ func rangeText(days calendar) string {
 		text = first.Format(layout) + " to " + last.Format("2 Jan 2006") + fmt.Sprintf(", %d days", n)
 	}
 	if days.prior != nil {
-		text += ", compared with the same time before"
+		text += ", compared with the " + strings.TrimPrefix(fmt.Sprintf("%d days before", days.shown.days()), "1 ")
 	}
 	return text + "."
 }
 
 // detailNotes tells what the page leaves out to be small enough.
-func (p *page) detailNotes(tables []cuts.Table, listed int) {
+func (p *page) detailNotes(tables []cuts.Table, d detail, countries int) {
 	if !p.HasWho {
 		p.Notes = append(p.Notes, "People and crawlers are not counted apart: count with "+withCrawler(tables)+".")
 	}
-	if listed < lists {
-		p.Notes = append(p.Notes, fmt.Sprintf("To keep the page small, the values behind the highest %d of each table are added up.", listed))
+	if d.weekly < countries {
+		p.Notes = append(p.Notes, fmt.Sprintf("To keep the page small, countries behind the highest %d are counted by week: numbers of a part of a week are marked ≈.", d.weekly))
+	}
+	if d.listed < lists {
+		p.Notes = append(p.Notes, fmt.Sprintf("To keep the page small, the values behind the highest %d of each table are added up as %s; the map has no colour for such countries.", d.listed, rest))
 	}
 	for _, t := range tables {
 		if t.Folded > 0 {

@@ -54,7 +54,7 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 	t.Parallel()
 	s := newSite()
 	text := page(t, report(s.table("day,path", "2026-10-23", 7, 1e6, false)), 0)
-	if strings.Contains(text, "<script") || strings.Contains(text, "<img") || strings.Contains(text, "\u202e") || strings.Count(text, "&lt;img") < 2 {
+	if strings.Count(text, "<script") != 2 || strings.Count(text, "</script") != 2 || strings.Contains(text, "<img") || strings.Contains(text, "\u202e") || strings.Count(text, "&lt;img") < 2 {
 		t.Error("a text is not escaped")
 	}
 }
@@ -76,9 +76,14 @@ func TestPageMarksNumbersThatMayLackLines(t *testing.T) {
 func TestLargePagesHaveFewerDetails(t *testing.T) {
 	t.Parallel()
 	s := newSite()
-	r := report(s.table("day,country", "2026-10-23", 28, 1e6, false))
-	small := page(t, r, 110_000)
-	if len(small) > 110_000 || !strings.Contains(small, "are added up") {
+	r := report(s.table("day,country", "2026-08-25", 90, 1e6, false))
+	full := page(t, r, 0)
+	weekly := page(t, r, len(full)-1000)
+	if strings.Contains(full, "To keep the page small") || len(weekly) > len(full)-1000 || !strings.Contains(weekly, "are counted by week") || strings.Contains(weekly, "are added up as") {
+		t.Errorf("%d bytes, of %d", len(weekly), len(full))
+	}
+	small := page(t, r, 140_000)
+	if len(small) > 140_000 || !strings.Contains(small, "are added up as (all others)") {
 		t.Errorf("%d bytes", len(small))
 	}
 	var tooLarge *htmlreport.TooLargeError
@@ -88,5 +93,54 @@ func TestLargePagesHaveFewerDetails(t *testing.T) {
 	r.Tables = []cuts.Table{{By: []string{"country"}}}
 	if err := htmlreport.Write(&strings.Builder{}, r, htmlreport.Options{}); !errors.Is(err, htmlreport.ErrNoDays) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestControlsAreOfWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	for _, test := range []struct {
+		by       []string
+		settings string
+		want     string
+	}{
+		{[]string{"day,country"}, "by=day,country", "days map country"},
+		{[]string{"day,country"}, "by=country", "map country"},
+		{[]string{"day,crawler_class", "day,status_class"}, "by=day,crawler_class by=day,status_class", "days who class"},
+		{[]string{"day,path"}, "by=day,path", "days"},
+	} {
+		var r distribute.Report
+		for _, by := range test.by {
+			r.Tables = append(r.Tables, s.table(by, "2026-10-23", 14, 1e4, false))
+		}
+		r.Settings, _ = cuts.ParseSettings("country-day " + test.settings)
+		text, found := page(t, r, 0), []string{}
+		for _, control := range []struct{ name, html string }{
+			{"days", `id="from"`}, {"who", `name="who"`}, {"class", `name="class"`}, {"map", `class="map"`}, {"country", `id="t-country"`},
+		} {
+			if strings.Contains(text, control.html) {
+				found = append(found, control.name)
+			}
+		}
+		if got := strings.Join(found, " "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.settings, got, test.want)
+		}
+	}
+}
+
+func TestCutsWithTheSameListHaveOneTable(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	text := page(t, report(s.table("day,path", "2026-10-23", 7, 1e4, false), s.table("day,path,status", "2026-10-23", 7, 1e4, false), s.table("day,path,crawler", "2026-10-23", 7, 1e4, false)), 0)
+	if n := strings.Count(text, `id="t-path"`); n != 1 {
+		t.Errorf("%d tables of paths", n)
+	}
+}
+
+func TestPageOfDaysWithoutCounts(t *testing.T) {
+	t.Parallel()
+	text := page(t, report(cuts.Table{By: []string{"day", "country", "status"}, From: "2026-11-01", To: "2026-11-03"}), 0)
+	if !strings.Contains(text, "1 Nov to 3 Nov 2026, 3 days.") {
+		t.Error("the page lacks its days")
 	}
 }

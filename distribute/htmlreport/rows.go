@@ -16,12 +16,15 @@ import (
 // A list is a table of the page.
 type list struct {
 	ID, Dim, Head, Column string
-	Count                 int // of rows with requests
+	Of                    string // whose requests these are: "everyone"
+	Count                 int    // of rows with requests
+	Long                  bool   // not all rows are shown at first
 	Who, Sparks           bool
 	Rows                  []listRow
 }
 
 type listRow struct {
+	Index                          int // of the value, for the script
 	Key, Name, Code                string
 	N, Share, Bar                  string
 	Change, Direction              string
@@ -78,12 +81,19 @@ func printable(text string) string {
 	return escape.Text(text, func(r rune) bool { return !escape.IsControl(r) })
 }
 
-// listOf returns the table of a cube.
-func listOf(c *cube, days calendar, hasWho bool) list {
+// shownRows is the number of rows that are shown at first.
+const shownRows = 25
+
+// listOf returns the table of a cube. It has a row for each value of all cubes of the same list, and adds them to
+// the values of the page.
+func listOf(c *cube, all []*cube, days calendar, values valueIndex) list {
 	dim := c.list()
 	head := heads[dim]
 	l := list{ID: strings.ReplaceAll(dim, "_", "-"), Dim: dim, Head: cmp.Or(head[0], dim), Column: cmp.Or(head[1], dim), Sparks: dim == "country"}
-	l.Who = hasWho && c.has(who)
+	l.Who, l.Of = c.has(who) && !isCrawler(dim), "everyone"
+	if isCrawler(dim) {
+		l.Of = "crawlers"
+	}
 	now := c.sums(dim, "", days.shown)
 	persons, bots := map[string]int64{}, map[string]int64{}
 	if l.Who {
@@ -93,9 +103,16 @@ func listOf(c *cube, days calendar, hasWho bool) list {
 	if days.prior != nil {
 		before = c.sums(dim, "", *days.prior)
 	}
+	for _, other := range append([]*cube{c}, all...) {
+		if other.list() == dim {
+			for _, value := range other.ranked() {
+				values.index(dim, value)
+			}
+		}
+	}
 	total := int64(0)
-	for _, value := range c.ranked() {
-		row := listRow{Key: value, requests: now[value], before: before[value], people: persons[value], bots: bots[value], Who: l.Who, Sparks: l.Sparks}
+	for i, value := range values[dim] {
+		row := listRow{Index: i, Key: value, requests: now[value], before: before[value], people: persons[value], bots: bots[value], Who: l.Who, Sparks: l.Sparks}
 		row.Name, row.Code = nameOf(dim, value)
 		row.Hidden = row.requests == 0 && row.before == 0
 		if row.requests > 0 {
@@ -104,9 +121,10 @@ func listOf(c *cube, days calendar, hasWho bool) list {
 		total += row.requests
 		l.Rows = append(l.Rows, row)
 	}
+	l.Long = len(l.Rows) > shownRows
 	slices.SortStableFunc(l.Rows, func(a, b listRow) int { return cmp.Compare(b.requests, a.requests) })
 	for i := range l.Rows {
-		l.Rows[i].write(total, l.Rows[0].requests)
+		l.Rows[i].write(total, l.Rows[0].requests, days.prior != nil)
 		if c.least[l.Rows[i].Key] {
 			l.Rows[i].N = "≥ " + l.Rows[i].N
 		}
@@ -141,12 +159,14 @@ func spark(days []float64) *chart.Spark {
 }
 
 // write sets the texts of a row.
-func (r *listRow) write(total, most int64) {
+func (r *listRow) write(total, most int64, compared bool) {
 	r.N, r.Share = humanize.Comma(r.requests), share(r.requests, total)
 	if r.requests > 0 {
 		r.Bar = chart.Coordinate(100 * float64(r.requests) / float64(most))
 	}
-	r.Change, r.Direction = change(r.requests, r.before), direction(r.requests, r.before)
+	if compared {
+		r.Change, r.Direction = change(r.requests, r.before), direction(r.requests, r.before)
+	}
 	if r.Who {
 		r.People, r.Crawlers = humanize.Comma(r.people), humanize.Comma(r.bots)
 		if r.requests > 0 {
@@ -155,14 +175,21 @@ func (r *listRow) write(total, most int64) {
 	}
 }
 
-// A changed is a row of the countries that have changed most.
+// A changed is a row of the countries that have changed most; without a name it is hidden.
 type changed struct{ Name, Difference, Change, Class string }
 
+// Numbers of countries that have changed most.
+const risen, fallen = 7, 4
+
 // changedMost returns the countries with the largest differences, those with more requests first.
-func changedMost(rows []listRow) (all []changed) {
-	const risen, fallen = 7, 4
+func changedMost(rows []listRow, compared bool) []changed {
+	all := make([]changed, risen+fallen)
+	if !compared {
+		return all
+	}
 	sorted := slices.DeleteFunc(slices.Clone(rows), func(r listRow) bool { return r.requests == r.before })
 	slices.SortStableFunc(sorted, func(a, b listRow) int { return cmp.Compare(b.requests-b.before, a.requests-a.before) })
+	place := 0
 	for i, r := range sorted {
 		difference := r.requests - r.before
 		if difference > 0 && i >= risen || difference < 0 && i < len(sorted)-fallen {
@@ -172,7 +199,8 @@ func changedMost(rows []listRow) (all []changed) {
 		if difference > 0 {
 			sign = "+"
 		}
-		all = append(all, changed{r.Name, sign + short(difference), change(r.requests, r.before), direction(r.requests, r.before)})
+		all[place] = changed{r.Name, sign + short(difference), change(r.requests, r.before), direction(r.requests, r.before)}
+		place++
 	}
 	return all
 }
