@@ -407,3 +407,47 @@ func TestSplitFiltersMatchWhatTheWholeMatches(t *testing.T) {
 		}
 	}
 }
+
+// A hidden record has the values 0 to 3 of bytes, of which one may be unknown.
+type hidden struct {
+	bytes int64
+	known bool
+}
+
+func (h hidden) Value(int, []string) filter.Value {
+	if !h.known {
+		return filter.Unknown
+	}
+	return filter.OfInt(h.bytes)
+}
+
+func TestBoundsHoldForUnknownValues(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]bool{ // of an unknown value
+		`bytes == 1`:                    {false, true},
+		`bytes != 1`:                    {false, true},
+		`!(bytes == 1)`:                 {false, true},
+		`!(!(bytes in [1, 2]))`:         {false, true},
+		`bytes == 1 && !(bytes == 1)`:   {false, true}, // although never
+		`bytes == 1 || address == "::"`: {false, true},
+		``:                              {true, true},
+	} {
+		f, err := filter.Parse(text, visits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certain, possible := f.Bounds(now)
+		if got := [2]bool{certain(hidden{}), possible(hidden{})}; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+		if strings.Contains(text, "address") {
+			continue
+		}
+		for n := range int64(3) {
+			r := hidden{n, true}
+			if known := f.Matcher(now)(r); certain(r) != known || possible(r) != known {
+				t.Errorf("%s: %d", text, n)
+			}
+		}
+	}
+}

@@ -22,13 +22,27 @@ func (f *Filter) MatcherUntil(now time.Time, stop func() bool) Matcher {
 	if f.root == nil {
 		return func(Record) bool { return true }
 	}
-	return f.root.matcher(setting{now, stop})
+	return f.root.matcher(setting{now: now, stop: stop})
+}
+
+// Bounds returns two matchers for records of which values may be [Unknown]: certain reports
+// whether a record matches whatever they are, and possible whether it may. Conditions are judged
+// one by one: of two about an unknown value that never hold together, each one may.
+func (f *Filter) Bounds(now time.Time) (certain, possible Matcher) {
+	if f.root == nil {
+		return f.Matcher(now), f.Matcher(now)
+	}
+	of := func(holds bool) Matcher { return f.root.matcher(setting{now: now, partial: true, unknown: holds}) }
+	return of(false), of(true)
 }
 
 // A setting is what a matcher knows beside its condition.
 type setting struct {
 	now  time.Time
 	stop func() bool // nil: never
+
+	partial bool // values may be unknown
+	unknown bool // whether comparisons of these hold
 }
 
 // A condition is true or false for a record.
@@ -136,6 +150,7 @@ func (j *junction) each(f func(*comparison)) {
 type negation struct{ of condition }
 
 func (n *negation) matcher(with setting) Matcher {
+	with.unknown = !with.unknown
 	of := n.of.matcher(with)
 	return func(r Record) bool { return !of(r) }
 }
@@ -160,6 +175,21 @@ type comparison struct {
 func (c *comparison) each(f func(*comparison)) { f(c) }
 
 func (c *comparison) matcher(with setting) Matcher {
+	known := c.known(with)
+	if !with.partial {
+		return known
+	}
+	number, path := c.ref.number, c.ref.path
+	return func(r Record) bool {
+		if r.Value(number, path).kind == unknown {
+			return with.unknown
+		}
+		return known(r)
+	}
+}
+
+// known returns the matcher for values that are not unknown.
+func (c *comparison) known(with setting) Matcher {
 	if c.ref.field.Type == Address {
 		return c.networkMatcher()
 	}

@@ -83,7 +83,11 @@ const (
 	boolean
 	other // an object or an array of JSON
 	address
+	unknown
 )
+
+// Unknown is a value of which nothing is known, for the matchers of [Filter.Bounds].
+var Unknown = Value{kind: unknown}
 
 // OfText returns a text.
 func OfText(text string) Value { return Value{kind: oneText, text: text} }
