@@ -144,7 +144,7 @@ func checkZone(zone *time.Location) error {
 
 // Settings implements [Aggregation].
 func (a *Counting) Settings() string {
-	zone := "as-written"
+	zone := cuts.AsWritten
 	if a.zone != nil {
 		zone = a.zone.String()
 	}

@@ -252,7 +252,7 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 
 // readRows reads the table of an aggregation that does not count cuts.
 func (t totals) readRows(ctx context.Context, groups []groupInfo, sealed map[string]map[string]int64, query *cuts.Query) (cuts.Table, error) {
-	table := cuts.Table{By: []string{"group", "member"}, Measures: []cuts.Measure{cuts.Requests}}
+	table := cuts.Table{By: []string{"group", "member"}, Names: []string{"group", "member"}, Measures: []cuts.Measure{cuts.Requests}}
 	for _, g := range groups {
 		if query != nil && (query.From != "" && g.name < query.From || query.To != "" && g.name > query.To) {
 			continue

@@ -76,6 +76,8 @@ var sampleCells = map[string]map[string]int64{
 	"2026-11-29":   {"DE\x1f200": 10, "DE\x1f500": 1, "US\x1f200": 4},
 	"2026-11-30":   {"DE\x1f200": 20, "FR\x1f404": 5},
 	"2026-12-01":   {"DE\x1f500": 3, "US\x1f200": 8, "US\x1f(other)": 2},
+	"2026-11-29 1": {cuts.Any: 15},
+	"2026-11-30 1": {cuts.Any: 25},
 	"2026-12-01 1": {cuts.Any: 13},
 }
 
@@ -112,7 +114,11 @@ func lines(t cuts.Table) string {
 		}
 		fmt.Fprintf(&b, "%s %s%d", strings.Join(row.Values, " "), mark, row.Requests)
 		if row.Before != nil {
-			fmt.Fprintf(&b, " (%d)", row.Before.Requests)
+			mark = ""
+			if row.BeforeAtLeast {
+				mark = "≥"
+			}
+			fmt.Fprintf(&b, " (%s%d)", mark, row.Before.Requests)
 		}
 		b.WriteString("; ")
 	}
@@ -136,7 +142,7 @@ func TestTablesAddCellsUp(t *testing.T) {
 		"by day":     {cuts.Query{By: [][]string{{"status"}}, Where: `day == "2026-11-29"`}, "200 14; 500 1"},
 		"compare":    {cuts.Query{By: [][]string{{"country"}}, From: "2026-12-01", Compare: true}, "DE 3 (20); FR 0 (5); US 10 (0)"},
 		"by place":   {cuts.Query{By: [][]string{{"day"}}, Last: 1, Compare: true}, "2026-12-01 13 (25)"},
-		"in months":  {cuts.Query{By: [][]string{{"month"}}, From: "2026-11-30", To: "2026-12-01", Compare: true}, "2026-11 25 (15); 2026-12 13 (0)"},
+		"in months":  {cuts.Query{By: [][]string{{"month"}}, From: "2026-11-30", To: "2026-12-01", Compare: true}, "2026-11 25 (0); 2026-12 13 (15)"},
 		"nothing":    {cuts.Query{By: [][]string{{"day"}}, From: "2027-01-01"}, ""},
 		"one number": {cuts.Query{By: [][]string{{"day", "status"}}, From: "2026-11-30", To: "2026-11-30"}, "2026-11-30 200 20; 2026-11-30 404 5"},
 	} {
@@ -144,7 +150,7 @@ func TestTablesAddCellsUp(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	if all := read(t, settings, nil); len(all) != 2 || lines(all[1]) != "2026-12-01 13" || all[0].From != "2026-11-29" || all[0].To != "2026-12-01" || all[0].Folded != 2 || all[0].Total.Requests != 53 {
+	if all := read(t, settings, nil); len(all) != 2 || lines(all[1]) != "2026-11-29 15; 2026-11-30 25; 2026-12-01 13" || all[0].From != "2026-11-29" || all[0].To != "2026-12-01" || all[0].Folded != 2 || all[0].Total.Requests != 53 {
 		t.Errorf("%+v", all)
 	}
 }

@@ -38,8 +38,9 @@ func wrongQuery(format string, values ...any) error {
 
 // A Selection is a query of counts with some settings, whose days are known.
 type Selection struct {
-	from, to string // empty: no bound
-	before   string // the first day of the period before; empty: there is none
+	from, to string         // empty: no bound
+	before   string         // the first day of the period before; empty: there is none
+	zone     *time.Location // of the hours; nil: that of each line
 	tables   []*summary
 }
 
@@ -48,7 +49,7 @@ func (q *Query) Select(s Settings, newest string) (*Selection, error) {
 	if q == nil {
 		q = new(Query)
 	}
-	selection := &Selection{from: q.From, to: q.To}
+	selection := &Selection{from: q.From, to: q.To, zone: s.zone()}
 	if err := selection.setDays(q, newest); err != nil {
 		return nil, err
 	}
@@ -62,23 +63,43 @@ func (q *Query) Select(s Settings, newest string) (*Selection, error) {
 	if len(chosen) == 0 {
 		chosen = s.Cuts
 	}
-	for i, by := range chosen {
-		index := i
-		if len(q.By) > 0 {
-			if index = slices.IndexFunc(s.Cuts, func(c Cut) bool { return c.covers(by) }); index < 0 {
-				return nil, wrongQuery("by %s: no cut that was counted has all of it: %s", by, join(s.Cuts))
-			}
-		}
-		table, err := newSummary(s, index, by, selection)
+	where, err := ParseLineFilter(q.Where)
+	if err != nil {
+		return nil, &QueryError{err.Error()}
+	}
+	for _, by := range chosen {
+		index, err := s.choose(by, where)
 		if err != nil {
 			return nil, err
 		}
-		if err := table.setFilter(q.Where, s.Cuts[index]); err != nil {
-			return nil, err
-		}
-		selection.tables = append(selection.tables, table)
+		selection.tables = append(selection.tables, newSummary(s, index, by, selection, where))
 	}
 	return selection, nil
+}
+
+// choose returns the index of the cut that is added up to a table: of those that have all
+// dimensions of the table and of the filter, the one with the fewest others. A cut with fewer
+// dimensions has fewer cells, of which fewer were moved into [Other].
+func (s Settings) choose(by Cut, where *LineFilter) (int, error) {
+	best, lacking := -1, ""
+	for i, cut := range s.Cuts {
+		if !cut.covers(by) {
+			continue
+		}
+		lacks := where.lacks(cut)
+		fits, fitted := lacks == "", lacking == ""
+		if best < 0 || fits && !fitted || fits == fitted && len(cut.stored()) < len(s.Cuts[best].stored()) {
+			best, lacking = i, lacks
+		}
+	}
+	switch {
+	case best < 0:
+		return best, wrongQuery("by %s: no cut that was counted has all of it: %s", by, join(s.Cuts))
+	case lacking != "":
+		cut := s.Cuts[best]
+		return best, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it", lacking, cut, strings.Join(cut.Columns(), ", "))
+	}
+	return best, nil
 }
 
 func join(cuts []Cut) string {
@@ -173,14 +194,3 @@ func weekOf(day string) string {
 
 // monthOf returns the month of a day, such as "2026-11".
 func monthOf(day string) string { return day[:len("2006-01")] }
-
-// monthsBetween returns the number of months from the one of a day to that of another one.
-func monthsBetween(from, to string) int {
-	a, b := date(from), date(to)
-	return 12*(b.Year()-a.Year()) + int(b.Month()) - int(a.Month())
-}
-
-// mondayOf returns the first day of the week of a day.
-func mondayOf(day string) string {
-	return addDays(day, -(int(date(day).Weekday())+6)%7)
-}

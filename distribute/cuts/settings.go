@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Settings are what is counted in which cells. They are a part of the settings of a subscriber.
@@ -12,6 +13,7 @@ type Settings struct {
 	Measures []Measure
 	MaxCells int         // of one day and cut
 	Where    *LineFilter // selects the lines that are counted; nil: all
+	Zone     string      // of days and hours; empty: that of each line
 }
 
 // DefaultMaxCells is the number of cells of one day and cut above which the smallest ones are
@@ -20,6 +22,9 @@ const DefaultMaxCells = 100_000
 
 // MinMaxCells is the least bound of the cells of one day and cut.
 const MinMaxCells = 100
+
+// AsWritten is the time zone, in the text of settings, of days as each line has them.
+const AsWritten = "as-written"
 
 // settingsName begins the text of settings.
 const settingsName = "country-day"
@@ -83,6 +88,7 @@ func ParseSettings(text string) (s Settings, ok bool) {
 		case key == "max-cells":
 			s.MaxCells, err = strconv.Atoi(value)
 		default: // what follows says how lines are read
+			s.Zone = zoneIn(text)
 			return s, len(s.Cuts) > 0
 		}
 		if err != nil {
@@ -90,6 +96,26 @@ func ParseSettings(text string) (s Settings, ok bool) {
 		}
 	}
 	return s, len(s.Cuts) > 0
+}
+
+// zoneIn returns the time zone in words that say how lines are read, empty for as-written. The
+// words before it may have any text, those after it have no blank.
+func zoneIn(words string) string {
+	_, zone, _ := strings.Cut(words[max(0, strings.LastIndex(words, " tz=")):], " tz=")
+	zone, _, _ = strings.Cut(zone, " ")
+	if zone == AsWritten {
+		return ""
+	}
+	return zone
+}
+
+// zone returns the time zone of days and hours, nil if it is that of each line.
+func (s Settings) zone() *time.Location {
+	if s.Zone == "" {
+		return nil
+	}
+	zone, _ := time.LoadLocation(s.Zone) // nil for one that is not in the database of this machine
+	return zone
 }
 
 // Has reports whether one of the cuts has a dimension of one of some kinds.

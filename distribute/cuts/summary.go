@@ -11,26 +11,37 @@ import (
 // A summary adds the cells of one cut up to the rows of a table.
 type summary struct {
 	selection *Selection
-	cut       int      // index of the one that was counted
-	stored    Cut      // its dimensions that are in members
-	by        Cut      // of the table
-	places    []int    // of each dimension of by in stored; -1: it is made of the day
-	series    []Series // that are read
+	cut       int           // index of the one that was counted
+	stored    Cut           // its dimensions that are in members
+	fields    [numKinds]int // of each kind, the place in stored
+	by        Cut           // of the table
+	places    []int         // of each dimension of by in stored; -1: it is made of the day
+	series    []Series      // that are read
 	measures  []Measure
-	matches   filter.Matcher // nil: everything
-	schema    []Dimension    // of the filter's fields
 
-	rows    map[string]*Row // by their values, joined
-	folded  int64
-	first   string // the first and the last day with counts
-	last    string
-	total   Counts
-	earlier Counts
+	// certain and possible report whether the lines of a cell match the filter: all of them, and
+	// maybe some. Those of a cell with [Other] may differ.
+	certain, possible filter.Matcher
+
+	rows        map[string]*Row // by their values, joined
+	now, before period
+	first, last string // days with counts
+	folded      int64
 }
 
-func newSummary(s Settings, index int, by Cut, selection *Selection) (*summary, error) {
+// A period is what a summary adds up of a range of days.
+type period struct {
+	total Counts
+	moved map[string][]bool // by the times of a row: the dimensions of by of which values were moved into Other
+}
+
+func newSummary(s Settings, index int, by Cut, selection *Selection, where *LineFilter) *summary {
 	t := &summary{
 		selection: selection, cut: index, by: by, stored: s.Cuts[index].stored(), measures: s.Measures, rows: map[string]*Row{},
+		now: period{moved: map[string][]bool{}}, before: period{moved: map[string][]bool{}},
+	}
+	for i, d := range t.stored {
+		t.fields[d.Kind] = i
 	}
 	for _, d := range by {
 		t.places = append(t.places, slices.Index(t.stored, d))
@@ -38,7 +49,10 @@ func newSummary(s Settings, index int, by Cut, selection *Selection) (*summary, 
 	for _, m := range s.Measures {
 		t.series = append(t.series, m.series()...)
 	}
-	return t, nil
+	if where != nil {
+		t.certain, t.possible = where.filter.Bounds(time.Time{})
+	}
+	return t
 }
 
 // series returns the series of the measure.
@@ -59,7 +73,10 @@ func (t *summary) wants(g Group) bool { return g.Cut == t.cut && slices.Contains
 
 // addGroup adds cells of one day and series.
 func (t *summary) addGroup(g Group, cells map[string]int64, folded int64) {
-	now := t.selection.before == "" || g.Day >= t.selection.from
+	p, now := &t.before, t.selection.before == "" || g.Day >= t.selection.from
+	if now {
+		p = &t.now
+	}
 	if now && g.Series == requestSeries {
 		t.folded += folded
 		if t.first == "" || g.Day < t.first {
@@ -67,44 +84,69 @@ func (t *summary) addGroup(g Group, cells map[string]int64, folded int64) {
 		}
 		t.last = max(t.last, g.Day)
 	}
-	moved := make([]bool, len(t.stored)) // the dimensions of which values were moved into Other
-	if folded > 0 {
-		for member := range cells {
-			list, _ := values(member, len(t.stored))
-			for i, value := range list {
-				moved[i] = moved[i] || value == Other
-			}
-		}
-	}
 	for member, n := range cells {
 		list, ok := values(member, len(t.stored))
-		if !ok || n == 0 || t.matches != nil && !t.matches(&cellRecord{t.schema, t.stored, g.Day, list}) {
+		if !ok || n == 0 {
+			continue
+		}
+		cell := &cellRecord{t, g.Day, list}
+		certain := t.certain == nil || t.certain(cell)
+		if !certain && !t.possible(cell) {
 			continue
 		}
 		row := t.row(t.valuesOf(g.Day, list, now))
-		if now {
+		p.note(t, row, list)
+		switch {
+		case !certain && now:
+			row.AtLeast = true
+		case !certain:
+			row.BeforeAtLeast = true
+		case now:
 			row.Counts.add(g.Series, n)
-			t.total.add(g.Series, n)
-			row.AtLeast = row.AtLeast || t.mayMiss(row, moved)
-			continue
+			p.total.add(g.Series, n)
+		default:
+			row.Before.add(g.Series, n)
+			p.total.add(g.Series, n)
 		}
-		row.Before.add(g.Series, n)
-		t.earlier.add(g.Series, n)
 	}
 }
 
-// mayMiss reports whether lines of a row may have been moved into Other.
-func (t *summary) mayMiss(row *Row, moved []bool) (may bool) {
+// note notes which dimensions of a cell are Other, at the times of its row: rows with another
+// value of one of them may miss lines.
+func (p *period) note(t *summary, row *Row, cell []string) {
+	var moved []bool
 	for i, place := range t.places {
-		if place < 0 || !moved[place] {
+		if place < 0 || cell[place] != Other {
 			continue
 		}
-		if row.Values[i] == Other {
-			return false
+		if moved == nil {
+			key := t.timesOf(row)
+			if p.moved[key] == nil {
+				p.moved[key] = make([]bool, len(t.by))
+			}
+			moved = p.moved[key]
 		}
-		may = true
+		moved[i] = true
 	}
-	return may
+}
+
+// misses reports whether lines of a row may have been moved into Other.
+func (p *period) misses(t *summary, row *Row) bool {
+	for i, moved := range p.moved[t.timesOf(row)] {
+		if moved && row.Values[i] != Other {
+			return true
+		}
+	}
+	return false
+}
+
+// timesOf returns the times of a row, joined; times are the first columns.
+func (t *summary) timesOf(row *Row) string {
+	n := 0
+	for n < len(t.by) && t.by[n].Kind.isTime() {
+		n++
+	}
+	return Member(row.Values[:n])
 }
 
 // row returns the row with some values.
@@ -121,23 +163,24 @@ func (t *summary) row(list []string) *Row {
 	return row
 }
 
-// valuesOf returns the values of a cell in the table. Times of the period before are moved by
-// their distance from its start.
+// valuesOf returns the values of a cell in the table. Times of the period before are those as far
+// from the start of the selected one.
 func (t *summary) valuesOf(day string, stored []string, now bool) []string {
+	shifted := day
+	if !now {
+		shifted = addDays(day, t.selection.days())
+	}
 	list := make([]string, len(t.by))
 	for i, d := range t.by {
-		value := ""
-		if place := t.places[i]; place >= 0 {
-			value = stored[place]
-		}
+		place := t.places[i]
 		switch {
-		case !d.Kind.isTime():
-		case now && d.Kind != Hour:
-			value = timeValue(d.Kind, day)
-		case !now:
-			value = t.selection.moved(d.Kind, day, value)
+		case place < 0:
+			list[i] = timeValue(d.Kind, shifted)
+		case d.Kind == Hour && !now:
+			list[i] = hourOn(shifted, stored[place], t.selection.zone)
+		default:
+			list[i] = stored[place]
 		}
-		list[i] = value
 	}
 	return list
 }
@@ -153,23 +196,31 @@ func timeValue(kind Kind, day string) string {
 	return day
 }
 
-// moved returns the time of the selected period that is as far from its start as a time of the
-// period before from the start of that.
-func (s *Selection) moved(kind Kind, day, hour string) string {
-	switch kind {
-	case Week:
-		weeks := daysBetween(mondayOf(s.before), mondayOf(day)) / 7
-		return weekOf(addDays(s.from, 7*weeks))
-	case Month:
-		first := date(monthOf(s.from) + "-01")
-		return first.AddDate(0, monthsBetween(s.before, day), 0).Format("2006-01")
-	case Hour:
-		if len(hour) < len(time.DateOnly) {
-			return hour
-		}
-		return addDays(hour[:len(time.DateOnly)], s.days()) + hour[len(time.DateOnly):]
+// hourLayout is the form of hours of lines with a zone.
+const hourLayout = "2006-01-02T15:00-07:00"
+
+// hourOn returns the hour of another day that is as far from its start as an hour is from the
+// start of its own day: that differs from the clock on a day on which a zone changes it. Without
+// a zone, the clock and its offset stay as they are.
+func hourOn(day, hour string, zone *time.Location) string {
+	if len(hour) < len(time.DateOnly) {
+		return hour
 	}
-	return addDays(day, s.days())
+	clock := hour[len(time.DateOnly):]
+	at, err := time.Parse("2006-01-02T15:04-07:00", hour)
+	if err != nil || zone == nil {
+		return day + clock
+	}
+	at = at.In(zone)
+	start := func(day time.Time, plus int) time.Time {
+		return time.Date(day.Year(), day.Month(), day.Day()+plus, 0, 0, 0, 0, zone)
+	}
+	other := date(day)
+	moved := start(other, 0).Add(at.Sub(start(at, 0)))
+	if end := start(other, 1); !moved.Before(end) { // the day is shorter
+		moved = end.Add(-time.Hour)
+	}
+	return moved.Format(hourLayout)
 }
 
 // table returns the table of what was added.
@@ -177,46 +228,41 @@ func (t *summary) table() Table {
 	s := t.selection
 	table := Table{
 		By: t.by.Columns(), Measures: t.measures, From: cmp.Or(s.from, t.first), To: cmp.Or(s.to, t.last),
-		Cut: t.cut, Folded: t.folded, Total: t.total,
+		Cut: t.cut, Folded: t.folded, Total: t.now.total,
+	}
+	for _, d := range t.by {
+		table.Names = append(table.Names, d.String())
 	}
 	for _, row := range t.rows {
-		if !row.Counts.isZero() || row.Before != nil && !row.Before.isZero() {
+		if !row.Counts.isZero() || row.Before != nil && !row.Before.isZero() || row.AtLeast || row.BeforeAtLeast {
+			row.AtLeast = row.AtLeast || t.now.misses(t, row)
+			row.BeforeAtLeast = row.BeforeAtLeast || t.before.misses(t, row)
 			table.Rows = append(table.Rows, *row)
 		}
 	}
 	slices.SortFunc(table.Rows, func(a, b Row) int { return slices.Compare(a.Values, b.Values) })
 	if s.before != "" {
-		table.BeforeFrom, table.BeforeTo, table.TotalBefore = s.before, addDays(s.from, -1), &t.earlier
+		table.BeforeFrom, table.BeforeTo, table.TotalBefore = s.before, addDays(s.from, -1), &t.before.total
 	}
 	return table
 }
 
-// setFilter sets the filter of the cells.
-func (t *summary) setFilter(text string, counted Cut) error {
-	if text == "" {
-		return nil
-	}
-	f, err := parseCellFilter(text, counted)
-	if err != nil {
-		return err
-	}
-	t.schema, t.matches = counted, f.Matcher(time.Time{})
-	return nil
-}
-
-// A cellRecord is a cell as a record of a filter.
+// A cellRecord is a cell as a record of a filter of lines.
 type cellRecord struct {
-	schema []Dimension
-	stored Cut
+	of     *summary
 	day    string
 	values []string
 }
 
 // Value implements [filter.Record].
 func (r *cellRecord) Value(field int, _ []string) filter.Value {
-	d := r.schema[field]
-	if d.Kind.ofDay() {
-		return dimensionValue(d.Kind, timeValue(d.Kind, r.day))
+	kind := Kind(field)
+	if kind.ofDay() {
+		return dimensionValue(kind, timeValue(kind, r.day))
 	}
-	return dimensionValue(d.Kind, r.values[slices.Index(r.stored, d)])
+	value := r.values[r.of.fields[kind]]
+	if value == Other {
+		return filter.Unknown
+	}
+	return dimensionValue(kind, value)
 }

@@ -10,7 +10,8 @@ import (
 
 // A Table has the counts by some dimensions, of a range of days.
 type Table struct {
-	By       []string // the columns of the dimensions: "day", "country"
+	By       []string // the columns of the dimensions: "day", "path"
+	Names    []string // the names of the dimensions: "day", "path:2"
 	Measures []Measure
 	From, To string // the days that were asked for, or the first and the last one that were counted; empty: none were
 	Rows     []Row  // sorted by their values, in the order of the columns
@@ -34,6 +35,8 @@ type Row struct {
 	Counts
 	AtLeast bool    // lines that belong to it may have been moved into [Other]
 	Before  *Counts // of the period before; nil without [Query].Compare
+
+	BeforeAtLeast bool // as AtLeast, of the period before
 }
 
 // Counts are the numbers of a row. Those that are not measured are zero.
@@ -118,7 +121,7 @@ func Change(n, before int64) (percent float64, ok bool) {
 	if before == 0 {
 		return 0, false
 	}
-	return math.Round(1000*float64(n-before)/float64(before)) / 10, true
+	return math.Round(1000*float64(n-before)/float64(before))/10 + 0, true // + 0 makes -0 of it 0
 }
 
 // isTime reports whether a column has times.

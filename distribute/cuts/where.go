@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -86,10 +85,6 @@ func dimensionValue(kind Kind, value string) filter.Value {
 	return filter.OfText(value)
 }
 
-// parseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
-// user, bytes and duration.
-func parseLineFilter(text string) (*filter.Filter, error) { return filter.Parse(text, lineSchema) }
-
 // The fields of a filter of lines that are no dimensions, behind those in its schema.
 const (
 	addressField = int(numKinds) + iota
@@ -116,7 +111,7 @@ type LineFilter struct {
 // ParseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
 // user, bytes and duration, in the syntax of package filter. It returns nil for an empty text.
 func ParseLineFilter(text string) (*LineFilter, error) {
-	f, err := parseLineFilter(text)
+	f, err := filter.Parse(text, lineSchema)
 	if err != nil || f.IsEmpty() {
 		return nil, err
 	}
@@ -134,6 +129,20 @@ func (f *LineFilter) String() string {
 // Uses reports whether the filter uses a dimension of one of some kinds.
 func (f *LineFilter) Uses(kinds ...Kind) bool {
 	return f != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return f.filter.Uses(int(k)) })
+}
+
+// lacks returns the first field that the filter uses and cells of a cut don't have. All have the
+// times that are made of their day.
+func (f *LineFilter) lacks(cut Cut) string {
+	for i, field := range lineSchema {
+		if f == nil || !f.filter.Uses(i) || i < int(numKinds) && Kind(i).ofDay() {
+			continue
+		}
+		if !slices.Contains(cut.Columns(), field.Name) {
+			return field.Name
+		}
+	}
+	return ""
 }
 
 // UsesAddress reports whether the filter uses the address of the client.
@@ -218,24 +227,4 @@ func (r *lineRecord) Value(field int, _ []string) filter.Value {
 		r.value = r.counter.appendValue(r.value[:0], Dimension{Kind: kind}, r.country, r.values)
 		return dimensionValue(kind, borrowed(r.value))
 	}
-}
-
-// parseCellFilter parses a filter of the cells of a cut, by its dimensions. The numbers of its
-// fields are their places in the cut. The error names a dimension that the cut lacks.
-func parseCellFilter(text string, cut Cut) (*filter.Filter, error) {
-	all, err := parseLineFilter(text)
-	if err != nil {
-		return nil, &QueryError{err.Error()}
-	}
-	var schema filter.Schema
-	for _, d := range cut {
-		schema = append(schema, dimensionField(d.Kind))
-	}
-	for i, field := range lineSchema {
-		if all.Uses(i) && !slices.Contains(cut.Columns(), field.Name) {
-			return nil, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it",
-				field.Name, cut, strings.Join(cut.Columns(), ", "))
-		}
-	}
-	return filter.Parse(text, schema)
 }

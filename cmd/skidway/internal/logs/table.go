@@ -17,6 +17,15 @@ type figureColumn struct {
 	value func(*cuts.Counts) (int64, bool)
 }
 
+// cell returns the number as it is in tables.
+func (f figureColumn) cell(counts *cuts.Counts, atLeast bool) string {
+	text := comma(f.value(counts))
+	if atLeast && !strings.HasPrefix(f.key, "duration_p") {
+		return "≥" + text
+	}
+	return text
+}
+
 // figures returns the columns of numbers of some measures.
 func figures(measures []cuts.Measure) (list []figureColumn) {
 	for _, m := range measures {
@@ -65,6 +74,9 @@ func tableView(t *cuts.Table) (v cli.View[cuts.Row]) {
 		v = append(v, figureView(f, t.TotalBefore != nil)...)
 	}
 	v = append(v, cli.Column[cuts.Row]{Key: "at_least", Only: "json", Omit: true, Value: func(row cuts.Row) any { return row.AtLeast }})
+	if t.TotalBefore != nil {
+		v = append(v, cli.Column[cuts.Row]{Key: "before_at_least", Only: "json", Omit: true, Value: func(row cuts.Row) any { return row.BeforeAtLeast }})
+	}
 	if len(columns) > 1 || t.TotalBefore != nil {
 		return v
 	}
@@ -83,13 +95,7 @@ func figureView(f figureColumn, compared bool) cli.View[cuts.Row] {
 	v := cli.View[cuts.Row]{{
 		Key: f.key, Head: strings.ToUpper(f.key), Right: true,
 		Value: func(row cuts.Row) any { return known(f.value(&row.Counts)) },
-		Cell: func(row cuts.Row) string {
-			mark := ""
-			if row.AtLeast && !strings.HasPrefix(f.key, "duration_p") {
-				mark = "≥"
-			}
-			return mark + comma(f.value(&row.Counts))
-		},
+		Cell:  func(row cuts.Row) string { return f.cell(&row.Counts, row.AtLeast) },
 	}}
 	if !compared {
 		return v
@@ -106,7 +112,7 @@ func figureView(f figureColumn, compared bool) cli.View[cuts.Row] {
 	return append(v, cli.Column[cuts.Row]{
 		Key: f.key + "_before", Head: "BEFORE", Right: true,
 		Value: func(row cuts.Row) any { return known(f.value(row.Before)) },
-		Cell:  func(row cuts.Row) string { return comma(f.value(row.Before)) },
+		Cell:  func(row cuts.Row) string { return f.cell(row.Before, row.BeforeAtLeast) },
 	}, cli.Column[cuts.Row]{
 		Key: f.key + "_change", Head: "CHANGE", Right: true, Value: change,
 		Cell: func(row cuts.Row) string {
