@@ -71,7 +71,7 @@ that --where does not select, and only there.`,
 	k.counting.addFlags(c)
 	k.inputs.addFlags(c)
 	c.Flags().Var(&k.window, "window", "size of the files that are in Redis at once")
-	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
+	c.Flags().Var(&k.top, "top", "number of rows per day, the highest first; 0: all")
 	c.Flags().BoolVar(&k.force, "force", false, "count files with the same content each, too")
 	c.Flags().BoolVar(&k.dryRun, "dry-run", false, "print the files with their formats, and count nothing")
 	k.page.addFlags(c)

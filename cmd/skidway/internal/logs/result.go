@@ -134,7 +134,7 @@ func (r *result) table(out io.Writer) error {
 			if i > 0 {
 				_, _ = fmt.Fprintln(out)
 			}
-			_, _ = fmt.Fprintf(out, "by %s\n", strings.Join(t.By, ", "))
+			_, _ = fmt.Fprintf(out, "by %s\n", strings.Join(t.Names, ", "))
 		}
 		if err := tableView(&t).Table(t.Top(r.top)).Write(out); err != nil {
 			return err
@@ -159,10 +159,15 @@ const (
 	markdown = "markdown"
 )
 
-// ndjson prints the rows of all tables, each as one line of JSON.
+// ndjson prints the rows of all tables, each as one line of JSON, which names the table if there
+// are several.
 func (r *result) ndjson(out io.Writer) error {
 	for _, t := range r.tables {
-		for _, row := range tableView(&t).Objects(t.Top(r.top)) {
+		view := tableView(&t)
+		if len(r.tables) > 1 {
+			view = append(cli.View[cuts.Row]{{Key: "by", Value: func(cuts.Row) any { return strings.Join(t.Names, ",") }}}, view...)
+		}
+		for _, row := range view.Objects(t.Top(r.top)) {
 			if err := cli.WriteJSONLine(out, row); err != nil {
 				return err
 			}
@@ -216,7 +221,7 @@ var problemView = cli.View[problem]{
 func (r *result) json(out io.Writer) error {
 	var tables []cli.Object
 	for _, t := range r.tables {
-		tables = append(tables, cli.Object{{Key: "by", Value: t.By}, {Key: "rows", Value: tableView(&t).Objects(t.Top(r.top))}})
+		tables = append(tables, cli.Object{{Key: "by", Value: t.Names}, {Key: "rows", Value: tableView(&t).Objects(t.Top(r.top))}})
 	}
 	object := cli.Object{{Key: "rows", Value: []cli.Object{}}}
 	switch len(tables) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -21,5 +22,28 @@ func TestMarkdownHasOneRowALine(t *testing.T) {
 	text := out.String()
 	if strings.Count(text, "\n") != 3 || !strings.Contains(text, `a\|b&lt;img>`) || strings.Contains(text, "<") {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestRowsOfSeveralTablesNameTheirs(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=path by=path:1")
+	selection, err := new(cuts.Query).Select(s, "2026-11-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range s.Cuts {
+		selection.Add(cuts.Group{Day: "2026-11-01", Cut: cut}, map[string]int64{"/a/": 7}, 0)
+	}
+	r := result{tables: selection.Tables()}
+	for want, write := range map[string]func(io.Writer) error{
+		`{"by":"path","path":"/a/","requests":7}` + "\n" + `{"by":"path:1","path":"/a/","requests":7}` + "\n": r.ndjson,
+		"by path:1\nPATH": r.table,
+		`"path:1"`:        r.json,
+	} {
+		var out strings.Builder
+		if err := write(&out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: want %s, %v", out.String(), want, err)
+		}
 	}
 }

@@ -38,8 +38,8 @@ func work(a *cli.App) *cobra.Command {
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
 The subscriber is created if it does not exist. --format, --by, --where,
---measure, --tz, --log-tz and --trusted-proxies are fixed then: workers with
-other values are refused.
+--measure, --max-cells, --tz, --log-tz and --trusted-proxies are fixed then:
+workers with other values are refused.
 
 With several --subscriber, each file is downloaded and decompressed once for all
 of them. The flags are the settings of all. Those of one subscriber can follow
