@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"skidway/distribute/accesslog"
 	"skidway/distribute/accesslog/agents"
@@ -227,7 +229,7 @@ func appendText(b []byte, d Dimension, v *accesslog.Values) []byte {
 	case Method:
 		text, _ = v.Get(accesslog.Method)
 		if text = bytes.TrimSpace(text); len(text) > 0 && !isMethod(text) {
-			return append(b, "(invalid)"...)
+			return append(b, invalidMethod...)
 		}
 	case Protocol:
 		text, _ = v.Get(accesslog.Protocol)
@@ -251,6 +253,9 @@ func appendText(b []byte, d Dimension, v *accesslog.Values) []byte {
 	return append(b, Value(text)...)
 }
 
+// invalidMethod is the value of a method that is none.
+const invalidMethod = "(invalid)"
+
 // isMethod reports whether a text has at most 16 letters and nothing else.
 func isMethod(text []byte) bool {
 	return len(text) <= 16 && !slices.ContainsFunc(text, func(c byte) bool { return c|0x20 < 'a' || c|0x20 > 'z' })
@@ -271,13 +276,20 @@ func protocolOf(text []byte) string {
 	return Missing
 }
 
-// behindScheme returns what follows the scheme of a URL; nothing if there is none.
+// behindScheme returns what follows the scheme that a URL begins with; nil if there is none.
 func behindScheme(url []byte) []byte {
-	_, rest, found := bytes.Cut(url, []byte("://"))
-	if !found {
-		return nil
+	for i, c := range url {
+		switch {
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+		case i > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			if rest, found := bytes.CutPrefix(url[i:], []byte("://")); found && i > 0 {
+				return rest
+			}
+			return nil
+		}
 	}
-	return rest
+	return nil
 }
 
 // hostOf returns the host that a text begins with, up to the path: in lower case, without user,
@@ -293,10 +305,25 @@ func hostOf(text []byte) []byte {
 		text = text[:colon]
 	}
 	text = bytes.TrimSuffix(text, []byte("."))
-	if slices.ContainsFunc(text, func(c byte) bool { return c >= 'A' && c <= 'Z' }) {
-		text = bytes.ToLower(text)
+	if slices.ContainsFunc(text, func(c byte) bool { return c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf }) {
+		text = lower(text)
 	}
 	return text
+}
+
+// lower returns a text in lower case. Bytes that are not UTF-8 stay.
+func lower(text []byte) []byte {
+	low := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError {
+			low = append(low, text[:size]...)
+		} else {
+			low = utf8.AppendRune(low, unicode.ToLower(r))
+		}
+		text = text[size:]
+	}
+	return low
 }
 
 // pathOf returns a path without scheme, host, query and fragment, and with so many names of it; 0:

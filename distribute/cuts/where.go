@@ -1,7 +1,6 @@
 package cuts
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -24,51 +23,12 @@ var lineSchema = func() filter.Schema {
 		schema = append(schema, dimensionField(kind))
 	}
 	return append(schema,
-		filter.Field{Name: "address", Type: filter.Address},
-		filter.Field{Name: "agent"}, filter.Field{Name: "referrer"}, filter.Field{Name: "user"},
+		filter.Field{Name: "address", Type: filter.Address, Definite: true},
+		filter.Field{Name: "agent", Definite: true}, filter.Field{Name: "referrer", Definite: true}, filter.Field{Name: "user", Definite: true},
 		filter.Field{Name: "bytes", Type: filter.Number, Definite: true},
 		filter.Field{Name: "duration", Type: filter.Duration, Definite: true},
 	)
 }()
-
-// dimensionField returns the field of a dimension.
-func dimensionField(kind Kind) filter.Field {
-	f := filter.Field{Name: kind.String(), Check: checkPresent}
-	switch kind {
-	case Status:
-		f.Type, f.Definite, f.Check = filter.Number, true, checkStatus
-	case Country:
-		f.Check = checkCountry
-	case Continent:
-		f.Check = checkContinent
-	case StatusClass:
-		f.Words = []string{"", "1xx", "2xx", "3xx", "4xx", "5xx"}
-	case Day:
-		f.Check = checkDay
-	}
-	return f
-}
-
-func checkStatus(text string) error {
-	if n, err := strconv.Atoi(text); err == nil && (n < 100 || n > 599) {
-		return fmt.Errorf("there is no status %d: want 100 to 599, or a condition such as status >= 500", n)
-	}
-	return nil
-}
-
-func checkPresent(text string) error {
-	if text == Missing {
-		return fmt.Errorf(`a missing value is "" here, not %q`, text)
-	}
-	return nil
-}
-
-func checkDay(text string) error {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return fmt.Errorf("there is no day %.20q: want a date such as 2026-11-30", text)
-	}
-	return nil
-}
 
 // dimensionValue returns the value of a dimension in a filter.
 func dimensionValue(kind Kind, value string) filter.Value {

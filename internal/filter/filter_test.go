@@ -327,7 +327,7 @@ func (v visit) Value(field int, _ []string) filter.Value {
 
 var visits = filter.Schema{
 	{Name: "address", Type: filter.Address},
-	{Name: "bytes", Type: filter.Number, Definite: true, Check: func(text string) error {
+	{Name: "bytes", Type: filter.Number, Definite: true, Check: func(_, text string) error {
 		if text == "13" {
 			return errors.New("never 13")
 		}
@@ -361,10 +361,10 @@ func TestAddressesMatchNetworks(t *testing.T) {
 			t.Errorf("%s: %s, want %s", f, got, want)
 		}
 	}
-	if f, err := filter.Parse(`address in ["10.9.9.9/8", "::ffff:1.2.3.4"]`, visits); err != nil || f.String() != `address in ["10.0.0.0/8", "1.2.3.4"]` {
+	if f, err := filter.Parse(`address in ["10.9.9.9/8", "::ffff:1.2.3.4", "::ffff:192.0.2.9/120"]`, visits); err != nil || f.String() != `address in ["10.0.0.0/8", "1.2.3.4", "192.0.2.0/24"]` {
 		t.Errorf("%s, %v", f, err)
 	}
-	for _, text := range []string{`address < "10.0.0.1"`, `address == "10.0.0"`, `address contains "10"`, `address == 10`, `bytes == 13`} {
+	for _, text := range []string{`address < "10.0.0.1"`, `address == "10.0.0"`, `address contains "10"`, `address == 10`, `bytes == 13`, `bytes == nil`, `bytes in [1, nil]`} {
 		if f, err := filter.Parse(text, visits); err == nil {
 			t.Errorf("%s is a filter", f)
 		}

@@ -264,6 +264,9 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 		}
 	}
 	if value.value.kind == missing {
+		if field.Definite {
+			return value, refuse(at, "%s is never nil: no comparison with a missing value holds", cmp.ref)
+		}
 		return value, nil // nil
 	}
 	text, isText := value.value.text, value.value.kind == oneText
@@ -307,7 +310,7 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 		if !isText {
 			word = value.String()
 		}
-		if err := field.Check(word); err != nil {
+		if err := field.Check(cmp.op, word); err != nil {
 			return value, refuse(at, "%s", err)
 		}
 	}
@@ -318,6 +321,9 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 func parseNetwork(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		network, err := netip.ParsePrefix(text)
+		if addr := network.Addr(); addr.Is4In6() && network.Bits() >= 96 {
+			network = netip.PrefixFrom(addr.Unmap(), network.Bits()-96)
+		}
 		return network.Masked(), err
 	}
 	addr, err := netip.ParseAddr(text)

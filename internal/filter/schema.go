@@ -27,11 +27,12 @@ type Field struct {
 	Words []string // the only texts that it can have; nil: any
 	Named bool     // names follow it, as in args.user.id; alone it has no value
 
-	// Definite makes each comparison with a missing value false, also that with !=.
+	// Definite makes each comparison with a missing value false, also that with !=. A comparison
+	// with nil is refused.
 	Definite bool
-	// Check returns an error for a constant that the field never is; nil accepts all. It is not
-	// called for parts of texts.
-	Check func(constant string) error
+	// Check returns an error for a constant with which an operator never holds, or always does;
+	// nil accepts all. It is not called for parts of texts.
+	Check func(op, constant string) error
 }
 
 // A Schema is the fields of records. The place of a field in it is its number.

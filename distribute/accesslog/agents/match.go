@@ -29,6 +29,15 @@ func Browser(agent []byte) string {
 	return BrowserOther
 }
 
+// Browsers returns all names that [Browser] returns.
+func Browsers() []string {
+	names := []string{BrowserCrawler, BrowserOther}
+	for _, b := range browsers {
+		names = append(names, b.name)
+	}
+	return names
+}
+
 // none is the index of no crawler and of no browser.
 const none = math.MaxUint16
 
