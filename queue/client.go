@@ -82,6 +82,8 @@ type Client struct {
 
 	nativeFrom, skipRefused int // the constants; less in tests
 
+	listAbsence rdb.Absence // of the master with the list of open leases
+
 	mu     sync.Mutex
 	queues map[string]*Queue
 }

@@ -45,6 +45,13 @@ func (q *PoolQueue) Salt(ctx context.Context) (string, error) {
 	return reply.Text(0), err
 }
 
+// Server returns the address of the master of a Cluster that has the queue. It is empty where there
+// is no Cluster, or the master is not known.
+func (q *PoolQueue) Server(ctx context.Context) string {
+	server, _ := q.client.db.MasterOf(ctx, q.keys[keyMeta])
+	return server
+}
+
 // Key returns the name of a key of another package for the queue. It is on the slot of the queue's
 // own keys, whose names it must not have.
 func (q *Queue) Key(name string) string { return strings.TrimSuffix(q.keys[keyMeta], "meta") + name }

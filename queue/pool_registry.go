@@ -194,11 +194,16 @@ func (l *Lease) row() string {
 	return l.queue.name + " " + l.worker + " " + strconv.FormatInt(l.length.Milliseconds(), 10)
 }
 
-// addRow returns a step that adds the lease to the list of open leases, or renews it there.
+// addRow returns a step that adds the lease to the list of open leases, or renews it there. It is
+// left out while the master of a Cluster that has the list is away: the queues of other masters do
+// not wait for it. The next beat that succeeds adds the row. If the pool dies before that, pools
+// find the lease when they recover each of their queues, which they do when the list is back.
 func (l *Lease) addRow() rdb.Step {
 	c := l.queue.client
 	beat := PoolBeat{Length: l.length, Renew: []*Lease{l}}
-	return rdb.Step{Script: poolBeatScript, Call: rdb.Call{Keys: registryKeys(c.prefix), Args: beat.args()}}
+	return rdb.Step{
+		Script: poolBeatScript, Call: rdb.Call{Keys: registryKeys(c.prefix), Args: beat.args()}, Absence: &c.listAbsence,
+	}
 }
 
 // A LateLease is an open lease that its pool has not renewed in time.

@@ -215,9 +215,16 @@ func (c *control) listen(ctx context.Context) {
 		case <-c.signalled.added:
 		}
 		for _, q := range c.signalled.take() {
+			if c.sched.rests(q, time.Now()) {
+				time.AfterFunc(restFor, func() { c.signalled.add(q) })
+				continue
+			}
 			if err := c.readSignals(ctx, q); err != nil && ctx.Err() == nil {
 				c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
 				time.AfterFunc(restFor, func() { c.signalled.add(q) })
+				if isAway(err) {
+					c.restServer(ctx, q)
+				}
 			}
 		}
 	}
@@ -249,6 +256,22 @@ func (c *control) readSignals(ctx context.Context, q *servedQueue) error {
 	q.heard.Store(true)
 	c.watch(q, "signals", func() { c.signalled.add(q) }, cursor)
 	return nil
+}
+
+// restServer makes all queues rest that are on the same master of a Cluster as a queue that could
+// not be reached. Else each of them would delay those of other masters.
+func (c *control) restServer(ctx context.Context, q *servedQueue) {
+	server := q.queue.Server(ctx)
+	if server == "" {
+		return
+	}
+	var same []*servedQueue
+	for _, other := range c.sched.all() {
+		if other.queue.Server(ctx) == server {
+			same = append(same, other)
+		}
+	}
+	c.sched.rest(same, time.Now())
 }
 
 // watch calls notify when streams of a queue have entries after the cursors.

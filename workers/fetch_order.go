@@ -145,6 +145,7 @@ type followUp struct {
 	runners int           // to start; each has a slot
 	wakeIn  time.Duration // wake the fetcher then, unless it is zero
 	checkIn time.Duration // call checkBuffers then, unless it is zero
+	away    bool          // the server of the queue could not be reached
 }
 
 // fetched buffers the jobs of an order, except those that must run solo. ok is false if the
@@ -208,6 +209,28 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 // restFor is how long a queue is not fetched from after an error of Redis.
 const restFor = 3 * time.Second
 
+// isAway reports whether an error means that a server could not be reached in time.
+func isAway(err error) bool {
+	var unreachable *rdb.UnreachableError
+	return errors.As(err, &unreachable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// rest makes queues rest from a time on.
+func (s *scheduler) rest(queues []*servedQueue, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range queues {
+		q.restUntil = now.Add(restFor)
+	}
+}
+
+// rests reports whether a queue rests.
+func (s *scheduler) rests(q *servedQueue, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(q.restUntil)
+}
+
 // fetchFailed records that an order has failed. If the command may have been executed,
 // the lease may hold jobs that the worker does not know. If the time was over while Redis
 // can be reached, the next order has more time and fetches less.
@@ -228,7 +251,7 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 		q.reread, q.empty = true, false
 	default:
 		q.restUntil = now.Add(restFor)
-		next.wakeIn = restFor
+		next.wakeIn, next.away = restFor, q.slow == 0 && isAway(err)
 	}
 	s.retireLocked(q)
 	return next

@@ -32,7 +32,7 @@ type fetcher struct {
 const fetchBytes = 256 << 10
 
 // fetchWait bounds how long a queue that cannot be reached delays the others, for
-// example if one node of a cluster is down. Then the queue rests.
+// example if one node of a cluster is down. Then all queues of that node rest.
 const fetchWait = time.Second
 
 // run fetches until the context fetching is done. Rereads use the context running, which
@@ -198,7 +198,11 @@ func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, opening boo
 	} else if ctx.Err() == nil {
 		f.log.Warn("fetching jobs failed", "queue", order.queue.name, "error", err)
 	}
-	f.apply(f.sched.fetchFailed(order, err, time.Now()))
+	next := f.sched.fetchFailed(order, err, time.Now())
+	f.apply(next)
+	if next.away && ctx.Err() == nil {
+		f.control.restServer(ctx, order.queue)
+	}
 	if errors.Is(err, queue.ErrLeaseLost) {
 		return nil
 	}

@@ -27,6 +27,7 @@ type heartbeat struct {
 	beaten    atomic.Pointer[time.Time] // when the last beat succeeded; nil before
 
 	recoveries sync.WaitGroup
+	sweeping   atomic.Bool // recoverAll runs
 
 	opening notification // a lease may have been opened, which the next beat must renew or remove
 
@@ -60,6 +61,9 @@ func (h *heartbeat) run(ctx context.Context) {
 		result, err := h.beat(ctx, describe, skip)
 		if err != nil && !failed && ctx.Err() == nil {
 			h.log.Warn("the pool cannot be renewed yet", "error", err)
+		}
+		if failed && err == nil {
+			h.recoverAll(ctx)
 		}
 		failed = err != nil
 		describe, skip = result.Describe || describe && failed, 0
@@ -184,6 +188,29 @@ func (h *heartbeat) recoverAsync(q *servedQueue, late []queue.LateLease) {
 			h.recoverJobs(q.ctx, q, false, late)
 		})
 	}
+}
+
+// recoverAll recovers all queues, one after another, in a goroutine of its own: while the list of
+// open leases could not be reached, leases may have been opened that are not in it, by pools that
+// have died since then. It does so for scanEvery, and twice at least: such a lease may still have to
+// expire, or an amnesty to end.
+func (h *heartbeat) recoverAll(ctx context.Context) {
+	if !h.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	h.recoveries.Go(func() {
+		defer h.sweeping.Store(false)
+		began := time.Now()
+		for rounds := 0; ctx.Err() == nil && (rounds < 2 || time.Since(began) < h.pool.control.scanEvery); rounds++ {
+			queues := h.sched.all()
+			pause := max(h.interval()/time.Duration(max(1, len(queues))), passPause)
+			_ = rdb.Sleep(ctx, pause)
+			for _, q := range queues {
+				h.recoverAsync(q, nil)
+				_ = rdb.Sleep(ctx, pause)
+			}
+		}
+	})
 }
 
 // recoverJobs hands back the jobs of dead workers in steps, so that other clients of Redis are

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,13 +14,51 @@ import (
 type Step struct {
 	Script *Script
 	Call
+
+	// Absence is nil unless the step may be left out while another master of a Cluster than that
+	// of the next script has its keys and cannot be reached.
+	Absence *Absence
+}
+
+// An Absence records that a master of a Cluster could not be reached. The zero value is ready to
+// use. It is safe for concurrent use.
+type Absence struct {
+	until atomic.Int64 // ns since 1970, before which the master is not tried again
+}
+
+// An optional step takes at most maxStepWait. If it has failed, the steps of the next absentFor
+// are left out, so that not all of them wait.
+const (
+	maxStepWait = 250 * time.Millisecond
+	absentFor   = 2 * time.Second
+)
+
+// run runs the script of the step, unless that may be left out.
+func (s Step) run(ctx context.Context, db *DB) error {
+	optional := s.Absence != nil && db.restarts.cluster
+	if !optional {
+		_, err := s.Script.Run(ctx, db, s.Keys, s.Args...)
+		return err
+	}
+	if time.Now().UnixNano() < s.Absence.until.Load() {
+		return nil
+	}
+	trying, cancel := context.WithTimeout(ctx, maxStepWait)
+	defer cancel()
+	_, err := s.Script.Run(trying, db, s.Keys, s.Args...)
+	if err == nil || ctx.Err() != nil || !transient(err) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s.Absence.until.Store(time.Now().Add(absentFor).UnixNano())
+	return nil
 }
 
 // RunAfter is Run, but first runs another script, which must be idempotent: in the same round
 // trip if one server has all keys, else in one of its own. If the first one fails, it is run
-// again, and s only if it has not run; if it fails again, that is the error unless s has run.
+// again, and s only if it has not run; if it fails again, that is the error unless s has run, or
+// the step has an Absence.
 func (s *Script) RunAfter(ctx context.Context, db *DB, first Step, keys []string, args ...any) (Reply, error) {
-	if _, cluster := db.UniversalClient.(*redis.ClusterClient); cluster {
+	if db.restarts.cluster {
 		return s.runApart(ctx, db, first, keys, args...)
 	}
 	var before, answer *redis.Cmd
@@ -45,7 +85,7 @@ func (s *Script) RunAfter(ctx context.Context, db *DB, first Step, keys []string
 
 // runApart runs two scripts one after the other.
 func (s *Script) runApart(ctx context.Context, db *DB, first Step, keys []string, args ...any) (Reply, error) {
-	if _, err := first.Script.Run(ctx, db, first.Keys, first.Args...); err != nil {
+	if err := first.run(ctx, db); err != nil {
 		return Reply{Op: s.op}, fmt.Errorf("before %s: %w", s.op, err)
 	}
 	return s.Run(ctx, db, keys, args...)
