@@ -129,10 +129,12 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	return s.orderLocked(q, q.roomLocked(max(1, want*q.config.Weight/weights)), waiting), true
 }
 
-// orderLocked returns an order to fetch up to limit jobs of a queue. waiting is the number of
-// queues that are not known to be empty.
+// orderLocked returns an order to fetch up to limit jobs of a queue, or more while fetches bring only
+// jobs that have ended, which take no slots: a Redis that has lost the ends of many jobs has them
+// all before the others. Jobs for which no slot becomes free are handed back. waiting is the number
+// of queues that are not known to be empty.
 func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
-	order := q.orderLocked(limit)
+	order := q.orderLocked(max(limit, min(2*q.ended, maxPrefetch)))
 	order.retries = s.retryLimitsLocked(q, waiting)
 	q.fetches++
 	order.retries.First = q.fetches%retryFirstEvery == 0
@@ -172,6 +174,9 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		}
 		q.empty, q.withheld = empty, empty && order.retries.Max == 0
 		q.fetchedLocked(len(attempts) > 0)
+		if q.ended = 0; len(attempts) == 0 {
+			q.ended = len(answer.Jobs)
+		}
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // the session of the order is lost

@@ -49,6 +49,7 @@ type servedQueue struct {
 	empty        bool      // it had no jobs; its lines are watched
 	withheld     bool      // empty, but for retries: the latest fetch was to take none
 	news         bool      // the next fetch follows news
+	ended        int       // jobs of the latest fetch, if all of them had ended before
 	missRate     float64   // moving average: the share of the fetches after news that brought no jobs
 	fetches      int       // so far
 	trustUntil   time.Time // empty and paused are not trusted later

@@ -823,3 +823,30 @@ func TestQuarantinedJobsAreFetchedForHalfOfTheSlotsAndOfOneGroup(t *testing.T) {
 		t.Error("an answer that was without jobs of other groups is trusted after the end of the group")
 	}
 }
+
+// Handlers are slow, so each fetch is to bring one job for the free slot. Redis has lost the ends of
+// many jobs, which come before the others.
+func TestFetchesGrowWhileTheyBringOnlyJobsThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 1, Queues: []Queue{{Name: "a"}}})
+	f.avgDuration = time.Second
+	const lost, maxFetches = 1500, 20
+	fetches := 0
+	for left := lost; left > 0; fetches++ {
+		order := f.order()
+		if order.queue == nil || fetches > maxFetches {
+			t.Fatalf("%d of %d jobs are left after %d fetches", left, lost, fetches)
+		}
+		answer := queue.FetchResult{Jobs: make([]*queue.Job, min(left, order.limit))}
+		next, _ := f.fetched(order, nil, answer, f.now)
+		f.apply(next)
+		left -= len(answer.Jobs)
+	}
+	f.bring(f.order(), 1, 0)
+	f.start()
+	f.end(0, time.Second)
+	f.start()
+	if order := f.order(); order.limit != 1 {
+		t.Errorf("the fetch after a job that ran wants %d, want 1", order.limit)
+	}
+}
