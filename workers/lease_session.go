@@ -23,6 +23,7 @@ type leaseSession struct {
 	sched     *scheduler
 	log       *slog.Logger       // with the queue's name
 	onLost    func(queue string) // may be nil
+	onEmpty   func()             // called when no job is held any more
 
 	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
 	serverChanged func() (int64, bool)      // of the lease
@@ -57,7 +58,7 @@ const rememberCancels = time.Minute
 func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
 	s := &leaseSession{
 		queue: q, lease: lease, log: log, serverChanged: lease.ServerChanged, recent: &recentEnds{},
-		held: map[string]*attempt{}, cancelled: map[string]time.Time{},
+		held: map[string]*attempt{}, cancelled: map[string]time.Time{}, onEmpty: func() {},
 	}
 	s.setRenewed()
 	s.completer = &completer{
@@ -193,9 +194,13 @@ func (s *leaseSession) release(jobs []*queue.Job) {
 		maps.Copy(s.unwritten, unwritten)
 	}
 	s.lostJobs = s.lostJobs || len(released) > 0
+	empty := len(s.held) == 0
 	s.mu.Unlock()
 	if len(released) == 0 {
 		return
+	}
+	if empty {
+		defer s.onEmpty()
 	}
 	s.log.Warn("Redis has lost deliveries: these jobs run again", "jobs", len(released))
 	for _, a := range released {
@@ -235,10 +240,13 @@ func (s *leaseSession) renewedSince(t time.Time) bool {
 // forget removes jobs whose outcomes are written. It returns those that statistics do not count:
 // they were released before, or are counted already.
 func (s *leaseSession) forget(outcomes []queue.Completion) (uncounted []*queue.Job) {
-	quarantined := 0
+	quarantined, empty := 0, false
 	defer func() {
 		if quarantined > 0 {
 			s.sched.quarantineWritten(s, quarantined)
+		}
+		if empty {
+			s.onEmpty()
 		}
 	}()
 	s.mu.Lock()
@@ -259,7 +267,15 @@ func (s *leaseSession) forget(outcomes []queue.Completion) (uncounted []*queue.J
 			s.writtenSinceReread[outcome.Job.ID] = outcome.Job
 		}
 	}
+	empty = len(s.held) == 0
 	return uncounted
+}
+
+// holdsJobs reports whether a job is held: its outcome is not written.
+func (s *leaseSession) holdsJobs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) > 0
 }
 
 // ends returns the ends of attempts for the statistics, without those of some jobs.
@@ -347,7 +363,10 @@ func (s *leaseSession) lost() {
 	for _, a := range held {
 		a.interrupt(queue.ErrLeaseLost)
 	}
-	s.sched.update(s.queue.droppedLocked)
+	s.sched.update(func() {
+		s.queue.droppedLocked()
+		s.sched.retireLocked(s.queue)
+	})
 }
 
 // end makes the session hold and write no more jobs. first reports whether this is the

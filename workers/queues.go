@@ -200,9 +200,19 @@ func (s *scheduler) leave(q *servedQueue) bool {
 	return true
 }
 
-// retireLocked stops a removed queue if none of its jobs runs or is on its way.
+// retire is retireLocked with the mutex locked.
+func (s *scheduler) retire(q *servedQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retireLocked(q)
+}
+
+// retireLocked stops a removed queue if none of its jobs runs or is on its way, and all outcomes
+// are written: while it is among the queues, its jobs are compared with a Redis that has changed,
+// before which none is written.
 func (s *scheduler) retireLocked(q *servedQueue) {
-	if q.removed && q.running == 0 && !q.fetching && slices.Contains(s.queues, q) {
+	unwritten := q.session != nil && q.session.holdsJobs()
+	if q.removed && q.running == 0 && !q.fetching && !unwritten && slices.Contains(s.queues, q) {
 		s.queues = slices.DeleteFunc(s.queues, func(other *servedQueue) bool { return other == q })
 		s.queuesChangedLocked()
 		q.stop()

@@ -75,6 +75,38 @@ func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
 	}
 }
 
+// The handler returns while Redis is away, and the pool no longer serves the queue. The outcome is held
+// back until the job is compared with that of the restarted Redis.
+func TestOutcomeOfARemovedQueueIsWrittenAfterARestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := newFixture(t, redistest.Open(t, server.URL(0)))
+	hooks, reports := ended()
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 20 * time.Second, Hooks: hooks})
+	begun, gate := make(chan struct{}, 2), make(chan struct{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+	f.add("k", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	f.must(p.SetQueues([]workers.Queue{{Name: "other"}}))
+	f.must(f.db.Save(f.ctx).Err())
+	server.Kill()
+	close(gate)
+	await(f, reports, "end")
+	f.must(server.Restart())
+	restarted := time.Now()
+	f.awaitDepth(0, 0)
+	if took := time.Since(restarted); took > 10*time.Second || len(begun) > 0 {
+		t.Errorf("the outcome was written after %s, and the job ran %d times more", took, len(begun))
+	}
+	for p.Serves("q") {
+		f.must(f.ctx.Err())
+	}
+	f.must(p.SetQueues([]workers.Queue{{Name: "q"}}))
+	f.add("k", queue.Options{})
+	await(f, begun, "start of a job of the queue that is served again")
+}
+
 // Redis has lost the deliveries of the jobs and their ends, under a lease that it still has. No
 // handler runs again, and the pool does not wait for news while other jobs wait behind them.
 func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {

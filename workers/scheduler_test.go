@@ -40,7 +40,9 @@ func (f *schedulerFixture) serve(configs []Queue) (unserved, restored []*servedQ
 			q := &servedQueue{name: config.Name, config: config, place: place}
 			q.stop = func() { f.left[q.name] = q.session }
 			f.add([]*servedQueue{q})
-			f.install(newTestSession(q), false)
+			session := newTestSession(q)
+			session.onEmpty = func() { f.retire(q) }
+			f.install(session, false)
 		}
 	}
 	return unserved, restored
@@ -397,7 +399,7 @@ func TestAnswerOlderThanASignalDoesNotPause(t *testing.T) {
 	}
 }
 
-func TestRemovedQueueIsStoppedOnceNoneOfItsJobsRunsOrIsOnItsWay(t *testing.T) {
+func TestRemovedQueueIsStoppedOnceNoneOfItsJobsRunsOrIsOnItsWayAndOutcomesAreWritten(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}}})
 	a := f.queue("a")
@@ -410,8 +412,17 @@ func TestRemovedQueueIsStoppedOnceNoneOfItsJobsRunsOrIsOnItsWay(t *testing.T) {
 		t.Fatal("it was stopped before its last answer had come")
 	}
 	held := f.bring(late, 1, 0)
-	if f.left["a"] != a.session || !slices.Equal(handedBack(a.session), []string{held[0].job.ID}) {
+	if f.left["a"] != nil || !slices.Equal(handedBack(a.session), []string{held[0].job.ID}) {
 		t.Errorf("stopped: %v, went back: %v", f.left, handedBack(a.session))
+	}
+	outcomes, _ := a.session.completer.take()
+	a.session.forget(outcomes[:1])
+	if f.left["a"] != nil {
+		t.Error("it was stopped before all outcomes were written")
+	}
+	a.session.forget(outcomes[1:])
+	if f.left["a"] != a.session {
+		t.Error("it was not stopped")
 	}
 
 	f.serve([]Queue{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}})
