@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,54 @@ func TestLogAndProgressStayWithDeadAndRetainedJobsOnly(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A dead job has kept its log. What Redis runs to finish a batch is counted, in scripts too.
+func TestOneKeptLogAddsOneCommandToABatchOfSuccesses(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.Open(t, redistest.Start(t).URL(0)))
+	const batch = 500
+	l := d.lease("w")
+	finish := func() (commands int) {
+		jobs := make([]queue.NewJob, batch)
+		for i := range jobs {
+			jobs[i] = queue.NewJob{Args: queue.Raw("a", nil), Options: queue.Options{Queue: "q"}}
+		}
+		d.client.EnqueueMany(t.Context(), jobs)
+		fetched := d.fetch(l, batch)
+		completions := make([]queue.Completion, batch)
+		for i, job := range fetched {
+			completions[i] = queue.Completion{Job: job, Disposition: queue.AttemptSucceeded}
+		}
+		d.must(d.db.ConfigResetStat(t.Context()).Err())
+		n, err := l.Finish(t.Context(), completions)
+		if err != nil || n != batch {
+			t.Fatalf("finished %d of %d jobs: %v", n, batch, err)
+		}
+		stats, err := d.db.Info(t.Context(), "commandstats").Result()
+		d.must(err)
+		for line := range strings.Lines(stats) {
+			if _, counts, ok := strings.Cut(line, ":calls="); ok {
+				calls, _, _ := strings.Cut(counts, ",")
+				n, err := strconv.Atoi(calls)
+				d.must(err)
+				commands += n
+			}
+		}
+		return commands
+	}
+	finish() // Redis does not know the script yet
+	without := finish()
+	id := d.add("a", queue.Options{Priority: queue.High})
+	jobs := d.fetch(l, 1)
+	d.must(d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, []string{"hello"}))
+	d.end(l, queue.AttemptDead, jobs...)
+	if with := finish(); with > without+1 || without > batch/10 {
+		t.Errorf("%d commands for %d jobs beside a kept log, %d without one", with, batch, without)
+	}
+	if lines, err := d.client.Log(t.Context(), id); err != nil || len(lines) != 1 {
+		t.Errorf("the kept log is %q: %v", lines, err)
+	}
 }
 
 func TestProgressIsBounded(t *testing.T) {

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -329,6 +330,59 @@ func TestHalfOpenConnectionDoesNotCostTheLease(t *testing.T) {
 }
 
 // Redis keeps about a thousand signals. A worker that was away misses the others.
+// Redis keeps the last thousand signals or so of a queue, so most of these are missed. The race
+// detector allows 8,128 goroutines.
+func TestThousandsOfCancellationsAtOnceReachTheHandlers(t *testing.T) {
+	t.Parallel()
+	const jobs, lease = 7000, 4 * time.Second
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: jobs, Lease: lease})
+	var begun, cancelled atomic.Int64
+	allBegun, allEnded := make(chan struct{}), make(chan time.Time, 1)
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
+		if begun.Add(1) == jobs {
+			close(allBegun)
+		}
+		<-ctx.Done()
+		if errors.Is(context.Cause(ctx), workers.ErrCancelled) && cancelled.Add(1) == jobs {
+			allEnded <- time.Now()
+		}
+		return context.Cause(ctx)
+	}, workers.Kind{})
+	added := make([]queue.NewJob, jobs)
+	for i := range added {
+		added[i] = queue.NewJob{Args: queue.Raw("k", nil), Options: queue.Options{Queue: "q"}}
+	}
+	results := f.client.EnqueueMany(f.ctx, added)
+	f.run(p)
+	await(f, allBegun, "start of all jobs")
+	op := queue.Operation{Do: "cancel", State: queue.Active, AsOf: time.Now().Add(time.Minute), AtLeast: true}
+	call := queue.OperationCall{Do: "begin", Owner: "owner", Turn: time.Minute, MaxAge: time.Hour}
+	op, err := f.queue.Operate(f.ctx, op, call)
+	f.must(err)
+	proxy.Hold()
+	for some := range slices.Chunk(results, 100) {
+		call.Do, call.Step, call.Jobs = "step", op.Step+1, nil
+		for _, result := range some {
+			f.must(result.Err)
+			call.Jobs = append(call.Jobs, result.ID)
+		}
+		op, err = f.queue.Operate(f.ctx, op, call)
+		f.must(err)
+	}
+	began := time.Now()
+	proxy.Release()
+	took := await(f, allEnded, "end of all jobs").Sub(began)
+	t.Logf("%d cancellations: the last handler ended %s after them", op.Changed, took)
+	if took > lease {
+		t.Errorf("the last handler ended %s after %d cancellations, want at most %s", took, op.Changed, lease)
+	}
+	f.awaitDepth(0, 0)
+	if total, _, err := f.queue.Counters(f.ctx, 0); err != nil || total.Cancelled != jobs {
+		t.Errorf("the counters are %+v: %v", total, err)
+	}
+}
+
 func TestCancellationWhoseSignalWasMissedReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
