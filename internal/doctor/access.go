@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -152,11 +153,12 @@ func rule(words []string) string {
 	return name
 }
 
+// userName returns the name of the connection's user, for ACL rules.
+func (f *facts) userName() string { return cmp.Or(f.access.user, "USER") }
+
 func (f *facts) allowed() []Finding {
-	user := f.access.user
-	found := Finding{Found: "user " + user + " may run all commands that Skidway needs"}
-	if user == "" {
-		user = "USER"
+	found := Finding{Found: "user " + f.access.user + " may run all commands that Skidway needs"}
+	if f.access.user == "" {
 		found.Found = "this user may run all commands that Skidway needs"
 	}
 	var denied, rules []string
@@ -174,7 +176,7 @@ func (f *facts) allowed() []Finding {
 		found.Level, found.Found = Problem, "this user may not "+strings.Join(denied, ", nor ")
 		found.Why = "some or all of Skidway fails, perhaps in the middle of its work"
 		found.Change = []string{
-			fmt.Sprintf("redis-cli ACL SETUSER %s %s", user, strings.Join(rules, " ")),
+			fmt.Sprintf("redis-cli ACL SETUSER %s %s", f.userName(), strings.Join(rules, " ")),
 			"redis-cli ACL SAVE (or the same rules in the ACL file)",
 		}
 	}
@@ -185,16 +187,12 @@ func (f *facts) tracking() []Finding {
 	if f.untracked == nil {
 		return []Finding{{Found: "workers of many queues are told of new jobs by CLIENT TRACKING"}}
 	}
-	user := f.access.user
-	if user == "" {
-		user = "USER"
-	}
 	return []Finding{{
 		Level: Warning,
 		Found: "CLIENT TRACKING is not possible: " + f.untracked.Error(),
 		Why:   "a worker of more than 50 queues (on a Cluster: of more than one on a server) starts new jobs up to 5 s later",
 		Change: []string{
-			fmt.Sprintf("redis-cli ACL SETUSER %s +subscribe +ping +client|id +client|tracking &__redis__:invalidate", user),
+			fmt.Sprintf("redis-cli ACL SETUSER %s +subscribe +ping +client|id +client|tracking &__redis__:invalidate", f.userName()),
 			"behind a proxy that does not support it: connect to Redis itself",
 		},
 	}}

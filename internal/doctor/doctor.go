@@ -67,6 +67,7 @@ var checks = []check{
 	{"memory", info, (*facts).memory},
 	{"persistence", info, (*facts).persistence},
 	{"replication", info, (*facts).replication},
+	{"restarts", nothing, (*facts).restarts},
 	{"cluster", nothing, (*facts).slots},
 	{"timeouts", config, (*facts).timeouts},
 	{"connections", nothing, (*facts).connections},

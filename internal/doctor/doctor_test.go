@@ -94,6 +94,35 @@ func TestChecksJudgeSettings(t *testing.T) {
 	}
 }
 
+func TestHiddenInfoIsNamedWithWhatDoesNotWorkThen(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	of := func(url string) []doctor.Finding {
+		t.Helper()
+		db, err := rdb.Open(t.Context(), url, rdb.Options{Patience: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		findings, err := doctor.Check(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found(findings, "restarts")
+	}
+	if of := of(server.URL(0)); len(of) != 0 {
+		t.Errorf("with INFO: %+v", of)
+	}
+	err := redistest.Open(t, server.URL(0)).Do(t.Context(), "acl", "setuser", "app", "on", ">pw", "~*", "&*", "+@all", "-info").Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := of(strings.Replace(server.URL(0), "unix://", "unix://app:pw@", 1))
+	if len(findings) != 1 || findings[0].Level != doctor.Warning || !strings.Contains(findings[0].Why, "failover") || !strings.HasSuffix(findings[0].Change[0], "SETUSER app +info") {
+		t.Errorf("without INFO: %+v", findings)
+	}
+}
+
 func TestLinesOfAnotherFormatWithEntriesAreNamed(t *testing.T) {
 	t.Parallel()
 	db := open(t, redistest.Start(t))

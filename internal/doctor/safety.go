@@ -91,6 +91,25 @@ func (f *facts) replication() []Finding {
 	return []Finding{found}
 }
 
+// restarts judges whether workers can notice that the server was restarted or replaced: by its run
+// id.
+func (f *facts) restarts() []Finding {
+	if f.info["run_id"] != "" {
+		return nil
+	}
+	return []Finding{{
+		Level: Warning,
+		Found: "INFO is hidden, or has no run_id: this user may not run it, or a proxy leaves it out",
+		Why: "workers don't notice at once that a restart or a failover lost writes, only when they compare their jobs each minute:" +
+			" until then a worker may end a job that another one has got again, and jobs whose ends were lost run again;" +
+			" durable jobs are refused, and a Redis that is too old or drops keys is not",
+		Change: []string{
+			fmt.Sprintf("redis-cli ACL SETUSER %s +info", f.userName()),
+			"behind a proxy that hides it: connect to Redis itself",
+		},
+	}}
+}
+
 // slots judges a Redis Cluster.
 func (f *facts) slots() []Finding {
 	if f.info == nil {
