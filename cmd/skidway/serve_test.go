@@ -3,12 +3,18 @@ package main
 import (
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/handle"
+	"skidway/internal/processtest"
 	"skidway/internal/rdb"
 	"skidway/ops/access"
 )
@@ -23,8 +29,19 @@ type server struct {
 func (d *fixture) serve(scopes []string, args ...string) *server {
 	d.Helper()
 	p := start(d, d.TempDir(), append([]string{"serve", "--listen", "127.0.0.1:0", "--redis", d.url}, args...)...)
-	address := p.Await("the API is served")
 	d.Cleanup(func() { p.Signal(syscall.SIGTERM); _, _ = p.End() })
+	p.Await("the API is served")
+	return d.server(p, scopes)
+}
+
+// server returns the server of a process that serves the API, with a token for scopes.
+func (d *fixture) server(p *processtest.Process, scopes []string) *server {
+	d.Helper()
+	_, address, found := strings.Cut(p.Output(), `msg="the API is served" address=http://`)
+	if !found {
+		d.Fatal(p.Output())
+	}
+	address, _, _ = strings.Cut(address, "/")
 	db, err := rdb.Open(d.Context(), d.url, rdb.Options{})
 	if err != nil {
 		d.Fatal(err)
@@ -38,8 +55,6 @@ func (d *fixture) serve(scopes []string, args ...string) *server {
 	if err != nil {
 		d.Fatal(err)
 	}
-	_, address, _ = strings.Cut(address, "address=http://")
-	address, _, _ = strings.Cut(address, "/")
 	return &server{d, "http://" + address, token}
 }
 
@@ -92,4 +107,55 @@ func TestServeRefusesOpenAddresses(t *testing.T) {
 	d := newFixture(t)
 	d.ends(d.run("serve", "--listen", "0.0.0.0:0"), 2, "needs --tls-cert")
 	d.ends(d.run("serve", "--listen", "nonsense"), 2, "want HOST:PORT")
+}
+
+func TestWorkerServesTheAPIAndTheDashboard(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	w := d.workerFixture(waits+"queues: [{name: mail}]\n", "--serve", "127.0.0.1:0", "--dash", "127.0.0.1:0", "--queue-metrics", "--base-path", "/skidway")
+	s := d.server(w.worker, []string{"view:*", "enqueue:mail:exec.run"})
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/api/v1/queues": 200, "/nothing": 404} {
+		if code, text := s.do("GET", "/skidway"+path, ""); code != want {
+			t.Errorf("%s: %d %s, want %d", path, code, text, want)
+		}
+	}
+	if code, text := s.do("POST", "/skidway/api/v1/queues/mail/jobs", `{"kind":"exec.run","args":{"command":"waits"}}`); code != 201 {
+		t.Errorf("%d %s", code, text)
+	}
+	if _, err := os.ReadFile(filepath.Join(filepath.Dir(w.file), "runs")); err != nil { // the job runs
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	address := regexp.MustCompile(`http://\S+/login\S+`).FindString(w.worker.Output())
+	for range 2 { // the first one logs in
+		response, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if address = response.Request.URL.String(); response.StatusCode != 200 || !strings.HasSuffix(address, "/skidway/") {
+			t.Errorf("%s: %d", address, response.StatusCode)
+		}
+	}
+	w.worker.Signal(syscall.SIGTERM)
+	w.worker.Await("stopping")
+	if code, text := s.do("GET", "/skidway/readyz", ""); code != 503 {
+		t.Errorf("ready while it stops: %d %s", code, text)
+	}
+	w.end()
+	if output, code := w.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
+	}
+}
+
+func TestWorkerRefusesFlagsOfServersThatItLacks(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.ends(d.run("worker", "--users", "users.yaml"), 2, "--users is for a server")
+	d.ends(d.run("worker", "--serve", "0.0.0.0:0"), 2, "needs --tls-cert")
+	d.ends(d.run("worker", "--dash", "0.0.0.0:0", "--behind-tls"), 2, "needs --users")
 }

@@ -47,7 +47,7 @@ func (d *fixture) workerFixture(config string, args ...string) *workerFixture {
 	}
 	s := &workerFixture{fixture: d, file: filepath.Join(folder, "c.yaml")}
 	s.configure(config)
-	s.worker = start(d, folder, append([]string{"worker", "--config", s.file, "--redis", d.url}, args...)...)
+	s.worker = processtest.Start(d, command(d, folder, append([]string{"worker", "--config", s.file, "--redis", d.url}, args...)...))
 	s.worker.Await("worker is ready")
 	return s
 }

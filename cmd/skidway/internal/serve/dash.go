@@ -5,27 +5,21 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os/exec"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/ops/access"
-	"skidway/ops/api"
-	"skidway/ops/dash"
 )
 
 // A dashCommand is the command "dash".
 type dashCommand struct {
 	*cli.App
-	accessFlags
+	Flags
 	open, demo bool
 }
 
@@ -49,7 +43,8 @@ which ends with it.`,
 		Args: cobra.NoArgs,
 		RunE: cli.Action(func(c *cobra.Command, _ []string) error { return cli.InvalidAsUsage(d.run(c)) }),
 	}
-	d.add(c.Flags())
+	c.Flags().StringVar(&d.Dash, "listen", access.DefaultAddress, listenUsage)
+	d.Add(c.Flags())
 	c.Flags().BoolVar(&d.open, "open", false, "open the dashboard in a browser")
 	c.Flags().BoolVar(&d.demo, "demo", false, "made-up queues in a Redis inside this process; needs no login")
 	return c
@@ -57,14 +52,13 @@ which ends with it.`,
 
 func (d *dashCommand) run(c *cobra.Command) error {
 	if d.demo {
-		if c.Flags().Changed("users") || !d.listener.Loopback() {
+		if c.Flags().Changed("users") || !(access.Listener{Address: d.Dash}).Loopback() {
 			return cli.WrongUsage("--demo is for this machine: give it no --users and no other address")
 		}
 		d.gate.NoLogin = true
 	}
-	d.listener.Pages = true
 	logger := slog.New(slog.NewTextHandler(d.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if err := d.complete(logger); err != nil {
+	if err := d.Complete(logger); err != nil {
 		return err
 	}
 	work, stopping, end := d.Console.Listen(c.Context())
@@ -76,68 +70,20 @@ func (d *dashCommand) run(c *cobra.Command) error {
 }
 
 // serve answers requests until stopping ends.
-func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logger *slog.Logger) (err error) {
-	client, err := d.client(db)
+func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logger *slog.Logger) error {
+	servers, err := d.Listen(Config{DB: db, Logger: logger})
 	if err != nil {
 		return err
 	}
-	config := dash.Config{Ops: client, Logger: logger}
-	var gate *access.Gate
-	config.Authorize = func(r *http.Request) *access.Principal {
-		p, _ := gate.Authorize(r) // without one the request is refused
-		return p
-	}
-	pages, err := dash.New(db, config)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, pages.Close()) }()
-	requests, err := api.New(db, api.Config{Authorize: func(r *http.Request) (*access.Principal, error) { return gate.Authorize(r) }, BasePath: d.gate.BasePath, Ops: client, Logger: logger})
-	if err != nil {
-		return err
-	}
-	defer requests.Close()
-	d.gate.LoginPage = pages.LoginPage
-	if gate, err = access.NewGate(db, d.gate); err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", d.listener.Address)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	address := d.address(listener.Addr(), gate)
-	if err := d.PrintLine(address); err != nil {
-		return errors.Join(err, listener.Close())
+	if err := d.PrintLine(servers.Dash); err != nil {
+		return errors.Join(err, servers.Close())
 	}
 	if d.open {
-		if err := browse(address); err != nil {
+		if err := browse(servers.Dash); err != nil {
 			d.Console.Notice("no browser can be opened: %v", err)
 		}
 	}
-	routes, err := withHealth(db, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/api/") {
-			requests.ServeHTTP(w, r)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	}))
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	return d.answer(work, stopping, listener, gate.Handler(routes), func() { pages.EndStreams(); requests.Close() })
-}
-
-// address returns the URL to open, on loopback with a code that logs in.
-func (d *dashCommand) address(at net.Addr, gate *access.Gate) string {
-	scheme := "http://"
-	if d.listener.TLSCert != "" {
-		scheme = "https://"
-	}
-	path := d.gate.BasePath + "/"
-	if d.listener.UsersFile == "" && !d.gate.NoLogin {
-		path = gate.NewCode()
-	}
-	return scheme + at.String() + path
+	return servers.Serve(work, stopping)
 }
 
 // browsers are the commands that open an address in the browser of the system.

@@ -23,7 +23,7 @@ func TestDemoShowsTroublesAndEndsInOrder(t *testing.T) {
 	defer func() { _ = console.Close() }()
 	out, in := io.Pipe()
 	d := &dashCommand{App: &cli.App{Out: in, Console: &cli.Console{Out: console}}}
-	d.listener.Address, d.gate.NoLogin = "127.0.0.1:0", true
+	d.Dash, d.gate.NoLogin = "127.0.0.1:0", true
 	stopping, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.runDemo(t.Context(), stopping, slog.New(slog.DiscardHandler)) }()

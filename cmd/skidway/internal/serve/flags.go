@@ -5,40 +5,47 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"skidway"
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/ops"
 	"skidway/ops/access"
-	"skidway/queue"
 )
 
-// accessFlags are the flags of who may connect, and what they see.
-type accessFlags struct {
+// Flags are the flags of the servers of a process: where they listen, who may connect, and what they
+// show.
+type Flags struct {
+	API, Dash string // addresses; empty: there is no such server
+
 	listener access.Listener
 	gate     access.GateConfig
 	proxies  []string
 	redact   ops.Redact
+	own      *pflag.FlagSet // all but the addresses
 }
 
-// add adds the flags to those of a command.
-func (f *accessFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.listener.Address, "listen", access.DefaultAddress, "`ADDRESS` to listen on; any but a loopback one needs TLS")
-	flags.StringVar(&f.listener.UsersFile, "users", "", "`FILE` of the users who may log in")
-	flags.StringVar(&f.listener.TLSCert, "tls-cert", "", "`FILE` with the certificate of the server")
-	flags.StringVar(&f.listener.TLSKey, "tls-key", "", "`FILE` with the key of the certificate")
-	flags.BoolVar(&f.gate.BehindTLS, "behind-tls", false, "a proxy ends TLS")
-	flags.StringArrayVar(&f.gate.Hosts, "host", nil, "further host `NAME` of the server in requests (repeatable)")
-	flags.StringArrayVar(&f.proxies, "proxy", nil, "`CIDR` of proxies whose X-Forwarded-For is believed (repeatable)")
-	flags.StringVar(&f.gate.AuthHeader, "auth-header", "", "`NAME` of the header in which a proxy sends the user")
-	flags.StringVar(&f.gate.BasePath, "base-path", "", "`PATH` below which all is, such as /skidway")
-	flags.StringSliceVar(&f.redact.Keys, "redact", ops.DefaultRedactKeys, "`NAMES` of values in args, results and headers that are hidden; empty: none (default passwords, tokens and others)")
-	flags.Lookup("redact").DefValue = "[]" // the list is long
-	flags.StringArrayVar(&f.redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
-	flags.BoolVar(&f.gate.NoLogin, "no-login", false, "local requests need no login")
-	flags.BoolVar(&f.gate.ReadOnly, "read-only", false, "nobody changes anything")
+// Add adds the flags to those of a command, which adds those of the addresses itself.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	f.own = pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.own.StringVar(&f.listener.UsersFile, "users", "", "`FILE` of the users who may log in")
+	f.own.StringVar(&f.listener.TLSCert, "tls-cert", "", "`FILE` with the certificate of the server")
+	f.own.StringVar(&f.listener.TLSKey, "tls-key", "", "`FILE` with the key of the certificate")
+	f.own.BoolVar(&f.gate.BehindTLS, "behind-tls", false, "a proxy ends TLS")
+	f.own.StringArrayVar(&f.gate.Hosts, "host", nil, "further host `NAME` of the server in requests (repeatable)")
+	f.own.StringArrayVar(&f.proxies, "proxy", nil, "`CIDR` of proxies whose X-Forwarded-For is believed (repeatable)")
+	f.own.StringVar(&f.gate.AuthHeader, "auth-header", "", "`NAME` of the header in which a proxy sends the user")
+	f.own.StringVar(&f.gate.BasePath, "base-path", "", "`PATH` below which all is, such as /skidway")
+	f.own.StringSliceVar(&f.redact.Keys, "redact", ops.DefaultRedactKeys, "`NAMES` of values in args, results and headers that are hidden; empty: none (default passwords, tokens and others)")
+	f.own.Lookup("redact").DefValue = "[]" // the list is long
+	f.own.StringArrayVar(&f.redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
+	f.own.BoolVar(&f.gate.NoLogin, "no-login", false, "local requests need no login")
+	f.own.BoolVar(&f.gate.ReadOnly, "read-only", false, "nobody changes anything")
+	flags.AddFlagSet(f.own)
 }
 
-// complete checks the flags and opens the file of the users.
-func (f *accessFlags) complete(logger *slog.Logger) error {
+// Complete checks the flags, and opens the file of the users.
+func (f *Flags) Complete(logger *slog.Logger) error {
+	if f.API == "" && f.Dash == "" {
+		return f.refuseAll()
+	}
 	f.gate.Logger = logger
 	for _, text := range f.proxies {
 		proxy, err := access.ParseProxy(text)
@@ -47,19 +54,30 @@ func (f *accessFlags) complete(logger *slog.Logger) error {
 		}
 		f.gate.Proxies = append(f.gate.Proxies, proxy)
 	}
-	if err := f.listener.Validate(f.gate); err != nil || f.listener.UsersFile == "" {
-		return err
+	for i, address := range []string{f.API, f.Dash} {
+		listener := f.listener
+		listener.Address, listener.Pages = address, i == 1
+		if address == "" {
+			continue
+		}
+		if err := listener.Validate(f.gate); err != nil {
+			return err
+		}
+	}
+	if f.listener.UsersFile == "" {
+		return nil
 	}
 	users, err := access.OpenUsers(f.listener.UsersFile, logger)
 	f.gate.Users = users
 	return err
 }
 
-// client returns the client by which requests read, one for all because searches share a budget.
-func (f *accessFlags) client(db *skidway.DB) (*ops.Client, error) {
-	queues, err := queue.NewClient(db, nil)
-	if err != nil {
-		return nil, err
-	}
-	return ops.NewClient(queues, &ops.Config{Redact: f.redact})
+// refuseAll returns an error if a flag is given although there is no server.
+func (f *Flags) refuseAll() (err error) {
+	f.own.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			err = cli.WrongUsage("--%s is for a server: give --serve or --dash too", flag.Name)
+		}
+	})
+	return err
 }

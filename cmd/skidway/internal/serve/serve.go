@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/spf13/cobra"
 
@@ -11,16 +9,17 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/ops/access"
-	"skidway/ops/api"
-	"skidway/queue"
 )
 
 // A serveCommand is the command "serve".
 type serveCommand struct {
 	*cli.App
-	accessFlags
+	Flags
 	queueMetrics bool
 }
+
+// listenUsage describes the flag of the address.
+const listenUsage = "`ADDRESS` to listen on; any but a loopback one needs TLS"
 
 // Serve returns the command "serve".
 func Serve(a *cli.App) *cobra.Command {
@@ -46,14 +45,15 @@ interrupted, and 'skidway operations continue' continues them.`,
 		Args: cobra.NoArgs,
 		RunE: cli.Action(func(c *cobra.Command, _ []string) error { return cli.InvalidAsUsage(s.run(c)) }),
 	}
-	s.add(c.Flags())
+	c.Flags().StringVar(&s.API, "listen", access.DefaultAddress, listenUsage)
+	s.Add(c.Flags())
 	c.Flags().BoolVar(&s.queueMetrics, "queue-metrics", false, "serve /metrics with the state of all queues")
 	return c
 }
 
 func (s *serveCommand) run(c *cobra.Command) error {
 	logger := slog.New(slog.NewTextHandler(s.Console.Out, nil))
-	if err := s.complete(logger); err != nil {
+	if err := s.Complete(logger); err != nil {
 		return err
 	}
 	work, stopping, end := s.Console.Listen(c.Context())
@@ -67,32 +67,11 @@ func (s *serveCommand) run(c *cobra.Command) error {
 		if err := t.Queues(db, s.queueMetrics); err != nil {
 			return err
 		}
-		client, err := s.client(db)
+		servers, err := s.Listen(Config{DB: db, Telemetry: t, QueueMetrics: s.queueMetrics, Logger: logger})
 		if err != nil {
 			return err
 		}
-		gate, err := access.NewGate(db, s.gate)
-		if err != nil {
-			return err
-		}
-		handler, err := api.New(db, api.Config{Authorize: gate.Authorize, BasePath: s.gate.BasePath, Ops: client, Logger: logger, Middleware: t.Client(queue.Config{}).Middleware})
-		if err != nil {
-			return err
-		}
-		defer handler.Close()
-		routes, err := withHealth(db, s.queueMetrics, t.Handler(handler))
-		if err != nil {
-			return err
-		}
-		listener, err := net.Listen("tcp", s.listener.Address)
-		if err != nil {
-			return fmt.Errorf("listen: %w", err)
-		}
-		scheme := "http://"
-		if s.listener.TLSCert != "" {
-			scheme = "https://"
-		}
-		logger.Info("the API is served", "address", scheme+listener.Addr().String()+s.gate.BasePath+"/api/v1")
-		return s.answer(work, stopping, listener, gate.Handler(routes), handler.Close)
+		logger.Info("the API is served", "address", servers.API)
+		return servers.Serve(work, stopping)
 	})
 }

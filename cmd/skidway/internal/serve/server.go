@@ -4,68 +4,163 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"skidway"
+	"skidway/cmd/skidway/internal/telemetry"
+	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/api"
+	"skidway/ops/dash"
 	"skidway/queue"
-	"skidway/workers/metrics"
 )
 
-// withHealth returns a handler that also answers for health, readiness and, if wanted, metrics. (A
-// mux would redirect a path with "..".)
-func withHealth(db *skidway.DB, withMetrics bool, next http.Handler) (http.Handler, error) {
-	paths := map[string]http.Handler{
-		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }),
-		"/readyz":  readiness(db),
-	}
-	if withMetrics {
-		queues, err := queue.NewClient(db, nil)
-		if err != nil {
-			return nil, err
-		}
-		paths["/metrics"] = queueMetrics(queues)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if other := paths[r.URL.Path]; other != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-			other.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	}), nil
+// Config configures the servers of a process.
+type Config struct {
+	DB           *skidway.DB
+	Queue        queue.Config // of jobs that are added
+	Telemetry    *telemetry.Telemetry
+	QueueMetrics bool         // whether the API has the metrics of all queues
+	Ready        http.Handler // answers for /readyz; nil: it is ready while Redis answers
+	Logger       *slog.Logger
 }
 
-// readiness reports whether Redis answers.
-func readiness(db *skidway.DB) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		if err := db.Redis().Ping(ctx).Err(); err != nil {
-			http.Error(w, "redis does not answer", http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = fmt.Fprintln(w, "ready")
+// Servers are the servers of a process. They listen, and [Servers.Serve] answers.
+type Servers struct {
+	API, Dash string // URLs; that of the dashboard may log in, once. Empty: there is no such server
+
+	flags  *Flags
+	config Config
+	ops    *ops.Client // one for all, because searches share a budget
+	list   []*server
+}
+
+// A server is an open one.
+type server struct {
+	net.Listener
+	handler    http.Handler
+	endStreams func() // that would go on
+	close      func() error
+}
+
+// Listen opens the servers that the flags want, after [Flags.Complete].
+func (f *Flags) Listen(c Config) (*Servers, error) {
+	queues, err := queue.NewClient(c.DB, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Servers{flags: f, config: c}
+	if s.ops, err = ops.NewClient(queues, &ops.Config{Redact: f.redact}); err != nil {
+		return nil, err
+	}
+	if f.API != "" {
+		err = s.openAPI()
+	}
+	if err == nil && f.Dash != "" {
+		err = s.openDash()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openAPI opens the server of the API.
+func (s *Servers) openAPI() error {
+	gate, err := access.NewGate(s.config.DB, s.flags.gate)
+	if err != nil {
+		return err
+	}
+	requests, err := s.newAPI(gate.Authorize)
+	if err != nil {
+		return err
+	}
+	one := &server{endStreams: requests.Close, close: func() error { requests.Close(); return nil }}
+	if s.API, err = s.open(one, s.flags.API, gate, s.config.QueueMetrics, s.config.Telemetry.Handler(requests)); err == nil {
+		s.API += s.flags.gate.BasePath + "/api/v1"
+	}
+	return err
+}
+
+// newAPI returns the handler of the API.
+func (s *Servers) newAPI(authorize func(*http.Request) (*access.Principal, error)) (*api.Handler, error) {
+	client := s.config.Telemetry.Client(s.config.Queue)
+	return api.New(s.config.DB, api.Config{
+		Authorize: authorize, BasePath: s.flags.gate.BasePath, Ops: s.ops, Logger: s.config.Logger,
+		Middleware: client.Middleware, MaxPayload: client.MaxPayload,
 	})
 }
 
-// queueMetrics serves the metrics of all queues and of the process.
-func queueMetrics(queues *queue.Client) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.NewQueues(queues), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !access.FromContext(r.Context()).May(access.View, access.All) {
-			http.Error(w, "it needs the scope view:*", http.StatusForbidden)
+// openDash opens the server of the dashboard, which has the API too.
+func (s *Servers) openDash() error {
+	var gate *access.Gate
+	pages, err := dash.New(s.config.DB, dash.Config{Ops: s.ops, Logger: s.config.Logger, Authorize: func(r *http.Request) *access.Principal {
+		p, _ := gate.Authorize(r) // without one the request is refused
+		return p
+	}})
+	if err != nil {
+		return err
+	}
+	requests, err := s.newAPI(func(r *http.Request) (*access.Principal, error) { return gate.Authorize(r) })
+	if err != nil {
+		return errors.Join(err, pages.Close())
+	}
+	one := &server{
+		endStreams: func() { pages.EndStreams(); requests.Close() },
+		close:      func() error { requests.Close(); return pages.Close() },
+	}
+	config := s.flags.gate
+	config.LoginPage = pages.LoginPage
+	if gate, err = access.NewGate(s.config.DB, config); err != nil {
+		return errors.Join(err, one.close())
+	}
+	s.Dash, err = s.open(one, s.flags.Dash, gate, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			requests.ServeHTTP(w, r)
 			return
 		}
-		handler.ServeHTTP(w, r)
-	})
+		pages.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return err
+	}
+	if s.flags.listener.UsersFile == "" && !config.NoLogin {
+		s.Dash += gate.NewCode()
+	} else {
+		s.Dash += config.BasePath + "/"
+	}
+	return nil
+}
+
+// open makes a server listen, whose handler is next behind a gate, and returns its URL without a path.
+func (s *Servers) open(one *server, address string, gate *access.Gate, withMetrics bool, next http.Handler) (url string, err error) {
+	routes, err := withHealth(s.config, withMetrics, next)
+	if err == nil {
+		one.Listener, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("listen: %w", err), one.close())
+	}
+	one.handler = gate.Handler(routes)
+	s.list = append(s.list, one)
+	if s.flags.listener.TLSCert != "" {
+		return "https://" + one.Addr().String(), nil
+	}
+	return "http://" + one.Addr().String(), nil
+}
+
+// Close closes servers that do not serve.
+func (s *Servers) Close() error {
+	var failed []error
+	for _, one := range s.list {
+		failed = append(failed, one.Listener.Close(), one.close())
+	}
+	return errors.Join(failed...)
 }
 
 // Bounds of connections. Those of single requests are set by their handlers.
@@ -76,20 +171,34 @@ const (
 	maxHeader    = 64 << 10
 )
 
-// answer serves requests until stopping ends: open ones are answered, and endStreams ends those that
-// would go on.
-func (f *accessFlags) answer(work, stopping context.Context, listener net.Listener, handler http.Handler, endStreams func()) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+// Serve answers requests until stopping ends or a server fails, answers open ones, and closes all.
+func (s *Servers) Serve(work, stopping context.Context) error {
+	stopping, stop := context.WithCancel(stopping)
+	defer stop()
+	failed := make([]error, len(s.list))
+	var serving sync.WaitGroup
+	for i, one := range s.list {
+		serving.Go(func() {
+			defer stop()
+			failed[i] = errors.Join(s.serve(work, stopping, one), one.close())
+		})
+	}
+	serving.Wait()
+	return errors.Join(failed...)
+}
+
+func (s *Servers) serve(work, stopping context.Context, one *server) error {
+	answering := &http.Server{
+		Handler: one.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return work },
 	}
-	server.RegisterOnShutdown(endStreams)
+	answering.RegisterOnShutdown(one.endStreams)
 	failed := make(chan error, 1)
 	go func() {
-		if f.listener.TLSCert != "" {
-			failed <- server.ServeTLS(listener, f.listener.TLSCert, f.listener.TLSKey)
+		if l := s.flags.listener; l.TLSCert != "" {
+			failed <- answering.ServeTLS(one.Listener, l.TLSCert, l.TLSKey)
 		} else {
-			failed <- server.Serve(listener)
+			failed <- answering.Serve(one.Listener)
 		}
 	}()
 	select {
@@ -99,8 +208,8 @@ func (f *accessFlags) answer(work, stopping context.Context, listener net.Listen
 	}
 	ctx, cancel := context.WithTimeout(work, shutdownTime)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return errors.Join(err, server.Close())
+	if err := answering.Shutdown(ctx); err != nil {
+		return errors.Join(err, answering.Close())
 	}
 	<-failed
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/serve"
 	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
@@ -28,8 +29,10 @@ import (
 // A service is a running worker process. Each configuration that it takes over starts
 // a new generation of the pool; the rest stays.
 type service struct {
-	read   func() (*config, error) // reads the configuration again
-	config *config                 // the first one
+	read      func() (*config, error) // reads the configuration again
+	config    *config                 // the first one
+	flags     *serve.Flags            // of the API and the dashboard
+	printLine func(any) error         // to standard output
 
 	db        *rdb.DB
 	client    *queue.Client
@@ -53,6 +56,9 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	s.config = c
 	s.log = c.Log.logger(os.Stderr, &s.level)
 	signal.Ignore(syscall.SIGHUP) // the configuration is new
+	if err := s.flags.Complete(s.log); err != nil {
+		return cli.InvalidAsUsage(err)
+	}
 	s.db, err = cli.OpenAt(ctx, c.Redis, c.Prefix)
 	if err != nil {
 		return err
@@ -72,10 +78,15 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	if err != nil {
 		return err
 	}
+	servers, err := s.listenServers()
+	if err != nil {
+		return errors.Join(err, listener.close())
+	}
 	if err := s.begin(ctx, c); err != nil {
-		return errors.Join(configurationError(err), listener.close())
+		return errors.Join(configurationError(err), listener.close(), servers.Close())
 	}
 	defer s.answer(listener)()
+	defer s.answerServers(ctx, servers)()
 	defer s.tick()()
 	s.log.Info("worker is ready", s.about(c)...)
 	notifySystemd(daemon.SdNotifyReady)
@@ -87,16 +98,21 @@ func (s *service) connect(ctx context.Context) (err error) {
 	if s.telemetry, err = telemetry.Start(ctx, handle.New(s.db), s.log, s.config.patterns()); err != nil {
 		return err
 	}
-	s.client, err = queue.NewClient(handle.New(s.db), s.telemetry.Client(queue.Config{MaxPayload: int(s.config.Worker.MaxPayload), Middleware: []queue.Middleware{
-		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
-			return s.metrics.Enqueue(ctx, inserts, next)
-		},
-	}}))
+	s.client, err = queue.NewClient(handle.New(s.db), s.telemetry.Client(s.clientConfig()))
 	if err == nil {
 		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(handle.New(s.db))
 		err = s.telemetry.Queues(handle.New(s.db), s.config.AllQueues)
 	}
 	return err
+}
+
+// clientConfig returns the configuration of the clients that add jobs, without telemetry.
+func (s *service) clientConfig() queue.Config {
+	return queue.Config{MaxPayload: int(s.config.Worker.MaxPayload), Middleware: []queue.Middleware{
+		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+			return s.metrics.Enqueue(ctx, inserts, next)
+		},
+	}}
 }
 
 // patterns returns the queues of the configuration that are patterns.

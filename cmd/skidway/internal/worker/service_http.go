@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"skidway/cmd/skidway/internal/serve"
+	"skidway/internal/handle"
 	"skidway/workers/metrics"
 )
 
@@ -64,6 +66,38 @@ func (s *service) answer(f *front) (stop func()) {
 	s.log.Info("health and metrics", "address", f.listener.Addr().String())
 	return func() {
 		_ = server.Close() // ends open requests, too
+		<-over
+	}
+}
+
+// listenServers opens the servers of the API and the dashboard that the flags want.
+func (s *service) listenServers() (*serve.Servers, error) {
+	return s.flags.Listen(serve.Config{
+		DB: handle.New(s.db), Queue: s.clientConfig(), Telemetry: s.telemetry, QueueMetrics: s.config.AllQueues,
+		Ready: http.HandlerFunc(s.ready), Logger: s.log,
+	})
+}
+
+// answerServers serves requests for the API and the dashboard until stop is called.
+func (s *service) answerServers(ctx context.Context, servers *serve.Servers) (stop func()) {
+	if servers.API != "" {
+		s.log.Info("the API is served", "address", servers.API)
+	}
+	if servers.Dash != "" {
+		if err := s.printLine(servers.Dash); err != nil { // the log must not have the code that logs in
+			s.log.Error("the address of the dashboard can't be printed", "error", err)
+		}
+	}
+	stopping, end := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := servers.Serve(ctx, stopping); err != nil {
+			s.log.Error("serving the API or the dashboard failed", "error", err)
+		}
+	}()
+	return func() {
+		end()
 		<-over
 	}
 }

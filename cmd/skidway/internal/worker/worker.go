@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/serve"
 	"skidway/queue"
 )
 
@@ -31,6 +32,7 @@ type workerFlags struct {
 	allowRedirects bool
 	allowPrivate   bool
 	queueMetrics   bool
+	servers        serve.Flags
 	given          func(flag string) bool
 }
 
@@ -65,10 +67,16 @@ stay until "skidway cron remove" removes them.
 With --listen it serves GET /healthz (200 while the process runs), /readyz (200
 while it takes jobs and Redis answers) and /metrics (Prometheus). The metrics
 are those of the process. With --queue-metrics there are also those of all
-queues in Redis: give it to one worker, or to a few.`,
+queues in Redis: give it to one worker, or to a few.
+
+With --serve it also answers the HTTP API, as 'skidway serve' does, and with
+--dash it shows the dashboard, as 'skidway dash' does. Their flags have the same
+meaning here, and are not in the configuration. Operations that requests begin
+run in the worker.`,
 		Example: `  skidway worker --queue default
   skidway worker --queue mail=3 --queue reports --concurrency 32
-  skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310`,
+  skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310
+  skidway worker --queue mail --serve 127.0.0.1:8470`,
 		Args: cobra.NoArgs,
 	}
 	flags := c.Flags()
@@ -82,6 +90,9 @@ queues in Redis: give it to one worker, or to a few.`,
 	flags.Var(&f.logFormat, "log-format", "format of the log (default text)")
 	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "allow http.request to follow redirects")
 	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "allow http.request to reach addresses that are not public")
+	flags.StringVar(&f.servers.API, "serve", "", "`ADDR` to serve the HTTP API at, as 127.0.0.1:8470")
+	flags.StringVar(&f.servers.Dash, "dash", "", "`ADDR` to serve the dashboard at")
+	f.servers.Add(flags)
 	cli.Complete(c, "log-format", f.logFormat.Words...)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		f.given = c.Flags().Changed
@@ -115,8 +126,8 @@ func (f *workerFlags) config(a *cli.App) (*config, error) {
 			return nil, cli.WrongUsage("--listen %q: want host and port, as in 127.0.0.1:9310", f.listen)
 		}
 	}
-	if f.given("queue-metrics") && c.AllQueues && c.Listen == "" {
-		return nil, cli.WrongUsage("--queue-metrics needs an address to serve them at: give --listen too")
+	if f.given("queue-metrics") && c.AllQueues && c.Listen == "" && f.servers.API == "" {
+		return nil, cli.WrongUsage("--queue-metrics needs an address to serve them at: give --listen or --serve too")
 	}
 	if len(f.queues) > 0 {
 		if c.Queues, err = parseQueues(f.queues); err != nil {
@@ -169,7 +180,7 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 		return configurationError(err)
 	}
 	tuneGC()
-	s := &service{read: func() (*config, error) { return f.config(a) }}
+	s := &service{read: func() (*config, error) { return f.config(a) }, flags: &f.servers, printLine: a.PrintLine}
 	return s.run(ctx, c)
 }
 
