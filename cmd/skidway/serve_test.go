@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -158,4 +161,38 @@ func TestWorkerRefusesFlagsOfServersThatItLacks(t *testing.T) {
 	d.ends(d.run("worker", "--users", "users.yaml"), 2, "--users is for a server")
 	d.ends(d.run("worker", "--serve", "0.0.0.0:0"), 2, "needs --tls-cert")
 	d.ends(d.run("worker", "--dash", "0.0.0.0:0", "--behind-tls"), 2, "needs --users")
+}
+
+func TestServeTakesDeliveriesToHooks(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	folder := t.TempDir()
+	write(t, folder, "secret", "0123456789abcdef\n")
+	file := func(secret string) string {
+		write(t, folder, "hooks.yaml", "hooks: [{name: ci, scheme: github, secrets: ['"+secret+"'], queue: ci, kind: ci.push}]\n")
+		return filepath.Join(folder, "hooks.yaml")
+	}
+	hooks := file("0123456789abcdef")
+	d.ends(d.run("serve", "--hooks", hooks), 2, "write @FILE")
+	hooks = file("@" + filepath.Join(folder, "secret"))
+	d.ends(d.run("worker", "--dash", "127.0.0.1:0", "--hooks", hooks), 2, "give --serve too")
+	s := d.serve([]string{"view:*"}, "--hooks", hooks)
+	if code, text := s.do("POST", "/hooks/ci", "{}"); code != 401 {
+		t.Errorf("without a signature: %d %s", code, text)
+	}
+	mac := hmac.New(sha256.New, []byte("0123456789abcdef"))
+	mac.Write([]byte("{}"))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/hooks/ci", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if o := d.must("jobs", "list", "ci", "-o", "json"); response.StatusCode != 202 || !strings.Contains(o.stdout, "ci.push") {
+		t.Errorf("%d: %s", response.StatusCode, o.stdout)
+	}
 }

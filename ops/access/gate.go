@@ -32,6 +32,7 @@ type GateConfig struct {
 	BehindTLS  bool           // a proxy ends TLS
 	ReadOnly   bool           // leaves only the action [View]
 	NoLogin    bool           // local requests need no login
+	Hooks      bool           // requests below /hooks/ need no principal: their handler checks signatures
 
 	Logger *slog.Logger // nil means [slog.Default]
 }
@@ -96,6 +97,9 @@ func (g *Gate) Audit() *Audit { return g.audit }
 // openPaths need no principal: they say nothing of queues.
 var openPaths = []string{"/healthz", "/readyz"}
 
+// hooksPath is where signed requests of other programs go.
+const hooksPath = "/hooks/"
+
 // assetsPath is where the files of the pages are, which the page of the login needs too.
 const assetsPath = "/assets/"
 
@@ -155,7 +159,7 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		g.serveLogin(w, r, path)
 		return
 	}
-	if g.sessions != nil && strings.HasPrefix(path, assetsPath) {
+	if g.config.Hooks && strings.HasPrefix(path, hooksPath) || g.sessions != nil && strings.HasPrefix(path, assetsPath) {
 		g.pass(w, r, next, nil)
 		return
 	}

@@ -483,6 +483,17 @@ func TestReadOnlyAndNoLogin(t *testing.T) {
 	}
 }
 
+func TestHooksNeedNoPrincipalWhereThereAreSome(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{Hooks: true})
+	s.want("a hook", s.send("POST", "/hooks/ci", "x"), 200, "nobody /hooks/ci")
+	s.want("another host", s.send("POST", "/hooks/ci", "x", "Host", "evil.example"), 421, "wrong-host")
+	s.want("another site", s.send("POST", "/hooks/ci", "x", "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
+	s.want("beside hooks", s.send("POST", "/hooksx", "x"), 401, "unauthorized")
+	s.start(GateConfig{})
+	s.want("no hooks", s.send("POST", "/hooks/ci", "x"), 401, "unauthorized")
+}
+
 func TestWithoutPagesOnlyTokensAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, GateConfig{})

@@ -45,6 +45,10 @@ type Config struct {
 	MaxPayload int
 	Middleware []queue.Middleware
 
+	// Hooks answer POST /hooks/NAME, which is not below /api/v1. Their signatures say who makes the
+	// request, not Authorize.
+	Hooks []access.Hook
+
 	// Timeout bounds a request that is no stream; zero means 10 s.
 	Timeout time.Duration
 
@@ -62,11 +66,14 @@ type Handler struct {
 	routes []route
 	origin *http.CrossOriginProtection
 
-	document document
-	waits    limit // of requests that wait
-	streams  limit
-	scales   scales
-	requests sync.Map // those with an Idempotency-Key that are being served
+	document   document
+	waits      limit // of requests that wait
+	streams    limit
+	deliveries limit
+	hooks      map[string]access.Hook // by name
+	now        func() time.Time       // of signatures
+	scales     scales
+	requests   sync.Map // those with an Idempotency-Key that are being served
 
 	work   context.Context // of operations; it ends with the handler
 	cancel context.CancelFunc
@@ -97,8 +104,13 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 		}
 	}
 	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), origin: http.NewCrossOriginProtection(),
-		waits:   limit{max: maxWaits, maxEach: maxWaitsEach, maxQueues: maxWaitQueues, linger: waitLinger},
-		streams: limit{max: maxStreams, maxEach: maxStreamsEach, maxQueues: maxStreams},
+		waits:      limit{max: maxWaits, maxEach: maxWaitsEach, maxQueues: maxWaitQueues, linger: waitLinger},
+		streams:    limit{max: maxStreams, maxEach: maxStreamsEach, maxQueues: maxStreams},
+		deliveries: limit{max: maxDeliveries, maxEach: maxDeliveriesEach, maxQueues: maxDeliveries},
+		now:        time.Now,
+	}
+	if err := h.addHooks(config.Hooks); err != nil {
+		return nil, err
 	}
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil
@@ -145,17 +157,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		clearReadDeadline(w)
 	}
+	if name, isHook := strings.CutPrefix(r.URL.Path, hooksPath); isHook {
+		h.answerError(w, r, h.deliver(w, r, name))
+		return
+	}
 	c, err := h.newCall(w, r)
 	if err == nil {
 		err = c.serve()
 	}
+	h.answerError(w, r, err)
+}
+
+// answerError answers a request that failed.
+func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return
 	}
 	p := problemOf(err)
-	if p != nil && p.Name() == "outcome-unknown" && c != nil && c.key != "" {
-		p.Detail = "the change may have happened or not: repeat the request with the same " + idempotencyKey
-	}
 	if p == nil {
 		h.log.Error("a request failed", "method", r.Method, "path", r.URL.EscapedPath(), "error", err)
 		p = problem("internal", "the log of the server has the reason")

@@ -48,13 +48,31 @@ func (c *call) serve() error {
 	}
 	answer, err := c.route.serve(ctx, c)
 	if err != nil || answer == written {
-		return err
+		return c.explain(err)
 	}
 	if c.status == 0 {
 		c.status = c.route.status
 	}
+	return writeAnswer(c.w, c.status, answer)
+}
+
+// explain returns the error of the call; after an unknown outcome it says how a request with a key goes on.
+func (c *call) explain(err error) error {
+	if err == nil || c.key == "" {
+		return err
+	}
+	p := problemOf(err)
+	if p == nil || p.Name() != "outcome-unknown" {
+		return err
+	}
+	p.Detail = "the change may have happened or not: repeat the request with the same " + idempotencyKey
+	return p
+}
+
+// writeAnswer answers with a value in JSON, or with nothing for nil.
+func writeAnswer(w http.ResponseWriter, status int, answer any) error {
 	if answer == nil {
-		c.w.WriteHeader(c.status)
+		w.WriteHeader(status)
 		return nil
 	}
 	var text bytes.Buffer
@@ -63,9 +81,9 @@ func (c *call) serve() error {
 	if err := encoder.Encode(answer); err != nil {
 		return err
 	}
-	c.w.Header().Set("Content-Type", jsonType)
-	c.w.WriteHeader(c.status)
-	_, _ = c.w.Write(text.Bytes())
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
 	return nil
 }
 

@@ -57,3 +57,9 @@ const (
 	MaxWaitsEach   = maxWaitsEach
 	MaxWaitQueues  = maxWaitQueues
 )
+
+// SetNow sets the time of signatures.
+func (h *Handler) SetNow(now time.Time) { h.now = func() time.Time { return now } }
+
+// MaxDeliveriesEach bounds the deliveries of an address that are being received.
+const MaxDeliveriesEach = maxDeliveriesEach

@@ -19,6 +19,8 @@ type Flags struct {
 	gate     access.GateConfig
 	proxies  []string
 	redact   ops.Redact
+	file     string // with hooks
+	hooks    []access.Hook
 	own      *pflag.FlagSet // all but the addresses
 }
 
@@ -41,7 +43,13 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.AddFlagSet(f.own)
 }
 
-// Complete checks the flags, and opens the file of the users.
+// AddHooks adds the flag of the hooks, which only the API has.
+func (f *Flags) AddHooks(flags *pflag.FlagSet) {
+	f.own.StringVar(&f.file, "hooks", "", "`FILE` with hooks, by which other programs add jobs")
+	flags.AddFlag(f.own.Lookup("hooks"))
+}
+
+// Complete checks the flags, opens the file of the users, and reads that of the hooks.
 func (f *Flags) Complete(logger *slog.Logger) error {
 	if f.API == "" && f.Dash == "" {
 		return f.refuseAll()
@@ -63,6 +71,16 @@ func (f *Flags) Complete(logger *slog.Logger) error {
 		if err := listener.Validate(f.gate); err != nil {
 			return err
 		}
+	}
+	if f.file != "" {
+		if f.API == "" {
+			return cli.WrongUsage("--hooks is for a server of the API: give --serve too")
+		}
+		hooks, err := readHooks(f.file)
+		if err != nil {
+			return err
+		}
+		f.hooks = hooks
 	}
 	if f.listener.UsersFile == "" {
 		return nil

@@ -37,6 +37,9 @@ By default only this machine can connect. Another address needs TLS.
 no token. With --queue-metrics there is /metrics (Prometheus) with the state of
 all queues, for tokens with the scope view:*.
 
+--hooks names a file of hooks: other programs, such as GitHub or Stripe, add
+jobs by requests to /hooks/NAME, which they sign.
+
 Operations that requests begin run in this process: when it ends, they are
 interrupted, and 'skidway operations continue' continues them.`,
 		Example: `  skidway serve
@@ -47,6 +50,7 @@ interrupted, and 'skidway operations continue' continues them.`,
 	}
 	c.Flags().StringVar(&s.API, "listen", access.DefaultAddress, listenUsage)
 	s.Add(c.Flags())
+	s.AddHooks(c.Flags())
 	c.Flags().BoolVar(&s.queueMetrics, "queue-metrics", false, "serve /metrics with the state of all queues")
 	return c
 }

@@ -72,11 +72,13 @@ func (f *Flags) Listen(c Config) (*Servers, error) {
 
 // openAPI opens the server of the API.
 func (s *Servers) openAPI() error {
-	gate, err := access.NewGate(s.config.DB, s.flags.gate)
+	config := s.flags.gate
+	config.Hooks = len(s.flags.hooks) > 0
+	gate, err := access.NewGate(s.config.DB, config)
 	if err != nil {
 		return err
 	}
-	requests, err := s.newAPI(gate.Authorize)
+	requests, err := s.newAPI(s.flags.hooks, gate.Authorize)
 	if err != nil {
 		return err
 	}
@@ -88,11 +90,11 @@ func (s *Servers) openAPI() error {
 }
 
 // newAPI returns the handler of the API.
-func (s *Servers) newAPI(authorize func(*http.Request) (*access.Principal, error)) (*api.Handler, error) {
+func (s *Servers) newAPI(hooks []access.Hook, authorize func(*http.Request) (*access.Principal, error)) (*api.Handler, error) {
 	client := s.config.Telemetry.Client(s.config.Queue)
 	return api.New(s.config.DB, api.Config{
 		Authorize: authorize, BasePath: s.flags.gate.BasePath, Ops: s.ops, Logger: s.config.Logger,
-		Middleware: client.Middleware, MaxPayload: client.MaxPayload,
+		Middleware: client.Middleware, MaxPayload: client.MaxPayload, Hooks: hooks,
 	})
 }
 
@@ -106,7 +108,7 @@ func (s *Servers) openDash() error {
 	if err != nil {
 		return err
 	}
-	requests, err := s.newAPI(func(r *http.Request) (*access.Principal, error) { return gate.Authorize(r) })
+	requests, err := s.newAPI(nil, func(r *http.Request) (*access.Principal, error) { return gate.Authorize(r) })
 	if err != nil {
 		return errors.Join(err, pages.Close())
 	}

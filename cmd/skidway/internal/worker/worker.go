@@ -93,6 +93,7 @@ run in the worker.`,
 	flags.StringVar(&f.servers.API, "serve", "", "`ADDR` to serve the HTTP API at, as 127.0.0.1:8470")
 	flags.StringVar(&f.servers.Dash, "dash", "", "`ADDR` to serve the dashboard at")
 	f.servers.Add(flags)
+	f.servers.AddHooks(flags)
 	cli.Complete(c, "log-format", f.logFormat.Words...)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		f.given = c.Flags().Changed
