@@ -26,6 +26,31 @@ type Finding struct {
 
 // Examine checks a Redis and the queues and log channels in it. It changes nothing.
 func Examine(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	return examine(ctx, db, queueFindings)
+}
+
+// Examine is [Examine] with the latest figures of the sampler in place of reading all queues.
+func (s *Sampler) Examine(ctx context.Context) ([]Finding, error) {
+	return examine(ctx, s.client.queues.DB(), func(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+		latest, _ := s.Overview(ctx)
+		switch {
+		case latest.Away != nil:
+			return nil, latest.Away
+		case latest.Now.IsZero(): // nothing has been read yet
+			return nil, context.DeadlineExceeded
+		}
+		var read []QueueStatus
+		for _, q := range latest.Queues {
+			if !q.Time.IsZero() || q.Err != nil {
+				read = append(read, q.QueueStatus)
+			}
+		}
+		return statusFindings(db, read, latest.Names), nil
+	})
+}
+
+// examine checks a Redis, by a function the queues in it, and the log channels.
+func examine(ctx context.Context, db *skidway.DB, queues func(context.Context, *skidway.DB) ([]Finding, error)) ([]Finding, error) {
 	conn := handle.Conn(db)
 	checked, err := doctor.Check(ctx, conn)
 	if err != nil {
@@ -38,7 +63,7 @@ func Examine(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	if conn.Embedded() {
 		return findings, nil
 	}
-	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queueFindings, channelFindings, subscriberFindings} {
+	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queues, channelFindings, subscriberFindings} {
 		found, err := examine(ctx, db)
 		if err != nil {
 			return nil, err
@@ -69,7 +94,12 @@ func queueFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 		}
 		return []Finding{{Topic: "queues", Rank: Unknown, Found: "could not look: " + err.Error()}}, nil
 	}
-	var findings []Finding
+	return statusFindings(db, statuses, len(statuses)), nil
+}
+
+// statusFindings returns what is wrong with queues. all is the number of queues that there are, of
+// which not all may have been read.
+func statusFindings(db *skidway.DB, statuses []QueueStatus, all int) (findings []Finding) {
 	jobs := 0
 	for _, status := range statuses {
 		jobs += Jobs(status.Depth)
@@ -93,10 +123,14 @@ func queueFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 		}
 		findings = append(findings, finding)
 	}
+	read := ""
+	if len(statuses) < all {
+		read = fmt.Sprintf("%d of ", len(statuses))
+	}
 	return append(findings, Finding{
 		Topic: "queues", Rank: Fine,
-		Found: fmt.Sprintf("%s with %s in all, in keys that start with %s:", Plural(len(statuses), "queue"), Plural(jobs, "job"), db.Prefix()),
-	}), nil
+		Found: fmt.Sprintf("%s%s with %s in all, in keys that start with %s:", read, Plural(all, "queue"), Plural(jobs, "job"), db.Prefix()),
+	})
 }
 
 // channelFindings compares the windows of log channels with the memory of Redis.

@@ -147,14 +147,33 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	for _, pool := range pools {
 		byName[pool.Name] = &Worker{PoolInfo: pool, Listed: true}
 	}
-	for _, name := range names {
-		err := c.addLeases(ctx, name, !options.WithoutJobs, byName)
-		switch {
-		case err == nil:
-		case len(names) == 1 || ctx.Err() != nil || unreachable(err):
-			return nil, err
-		default:
+	held := make([]heldJobs, len(names))
+	err = forEach(ctx, names, func(ctx context.Context, i int) error {
+		held[i].leases, held[i].jobs, held[i].err = c.held(ctx, names[i], !options.WithoutJobs)
+		if err := held[i].err; err != nil && (len(names) == 1 || ctx.Err() != nil || unreachable(err)) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if err := held[i].err; err != nil {
 			fleet.Unreadable = append(fleet.Unreadable, err)
+			continue
+		}
+		for _, lease := range held[i].leases {
+			pool := lease.Pool()
+			if byName[pool] == nil {
+				byName[pool] = &Worker{PoolInfo: queue.PoolInfo{Name: pool}}
+			}
+			byName[pool].Leases = append(byName[pool].Leases, WorkerLease{name, lease})
+		}
+		for _, job := range held[i].jobs {
+			if worker := byName[queue.WorkerInfo{Name: job.Worker}.Pool()]; worker != nil {
+				worker.Jobs = append(worker.Jobs, job)
+			}
 		}
 	}
 	maps.DeleteFunc(byName, func(_ string, w *Worker) bool {
@@ -168,38 +187,30 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	return fleet, err
 }
 
-// addLeases adds the leases of one queue to the workers that have them.
-func (c *Client) addLeases(ctx context.Context, name string, withJobs bool, byName map[string]*Worker) error {
+// heldJobs is what workers hold of one queue, or why that can't be read.
+type heldJobs struct {
+	leases []queue.WorkerInfo
+	jobs   []*queue.Job
+	err    error
+}
+
+// held returns the leases of a queue and, if withJobs is set, the jobs under them.
+func (c *Client) held(ctx context.Context, name string, withJobs bool) (leases []queue.WorkerInfo, jobs []*queue.Job, err error) {
 	q, err := c.queues.Queue(name)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	leases, err := q.Workers(ctx)
-	if err != nil {
-		return err
+	if leases, err = q.Workers(ctx); err != nil {
+		return nil, nil, err
 	}
-	held := 0
-	for _, lease := range leases {
-		pool := lease.Pool()
-		if byName[pool] == nil {
-			byName[pool] = &Worker{PoolInfo: queue.PoolInfo{Name: pool}}
-		}
-		byName[pool].Leases = append(byName[pool].Leases, WorkerLease{name, lease})
-		held += lease.Held
-	}
-	if !withJobs || held == 0 {
-		return nil
+	if !withJobs || !slices.ContainsFunc(leases, func(l queue.WorkerInfo) bool { return l.Held > 0 }) {
+		return leases, nil, nil
 	}
 	page, err := q.List(ctx, queue.Active, &queue.ListOptions{Limit: maxRunning})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for _, job := range page.Jobs {
-		if worker := byName[queue.WorkerInfo{Name: job.Worker}.Pool()]; worker != nil {
-			worker.Jobs = append(worker.Jobs, job)
-		}
-	}
-	return nil
+	return leases, page.Jobs, nil
 }
 
 // Serving returns the workers that take jobs of a queue.

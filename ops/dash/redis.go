@@ -14,9 +14,9 @@ type findingRow struct {
 // rankBadges are the icons of the ranks of findings.
 var rankBadges = map[ops.Rank]string{ops.Problem: "bad", ops.Warning: "warn", ops.Fine: "ok", ops.Unknown: "off"}
 
-// redisPage is what the doctor finds in the Redis, now.
+// redisPage is what the doctor finds in the Redis now, and in the queues as they were read last.
 func redisPage(p *page) error {
-	findings, err := ops.Examine(p.ctx(), p.dash.db)
+	findings, err := p.dash.sampler.Examine(p.ctx())
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,100 @@
+package dash_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// BenchmarkPages measures each page with many jobs and queues, after the sampler has read all queues.
+// SKIDWAY_BENCH_JOBS is the number of dead jobs (default 2,000); there are ten times as many waiting
+// ones, in the same queue; -benchtime 10x is enough, because searches wait for their share of Redis's time. SKIDWAY_BENCH_QUEUES is the number of queues (default 50). It reports the
+// mean, the 99th percentile and the longest time of an answer.
+func BenchmarkPages(b *testing.B) {
+	f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
+	dead := f.crowd()
+	f.awaitQueues()
+	search := func(state, match string) string {
+		query := url.Values{"queue": {"many"}, "state": {state}}
+		if match != "" {
+			query.Set("match", match)
+		}
+		return "/jobs?" + query.Encode()
+	}
+	for _, path := range []string{
+		"/", "/queues", "/queues/many", "/queues/many?range=month", search("waiting", ""), search("dead", ""),
+		search("dead", `error contains "none"`), search("waiting", `args.user == "none"`), "/jobs/" + dead, "/jobs/" + dead + "/copy",
+		"/errors", "/workers", "/operations", "/schedules", "/enqueue", "/channels", "/counts", "/chats", "/audit", "/redis", "/settings",
+	} {
+		b.Run(strings.ReplaceAll(path, "/", "_"), func(b *testing.B) {
+			var times []time.Duration
+			for b.Loop() {
+				if strings.Contains(path, "match=") { // all searches together have one part in twenty of Redis's time
+					b.StopTimer()
+					time.Sleep(2 * time.Second)
+					b.StartTimer()
+				}
+				began := time.Now()
+				a := f.get(path)
+				times = append(times, time.Since(began))
+				if a.StatusCode != http.StatusOK {
+					b.Fatalf("%d: %.300s", a.StatusCode, a.body)
+				}
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "µs-p99")
+			b.ReportMetric(float64(times[len(times)-1].Microseconds()), "µs-max")
+		})
+	}
+}
+
+// crowd adds the jobs and queues of the benchmark, and returns the id of a dead job.
+func (f *fixture) crowd() (dead string) {
+	f.Helper()
+	number := func(name, preset string) int {
+		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), preset))
+		f.must(err)
+		return n
+	}
+	for i := range number("SKIDWAY_BENCH_QUEUES", "50") - 1 {
+		f.add(fmt.Sprintf("queue-%04d", i), "email.send", `{}`, queue.Options{})
+	}
+	f.add("many", "email.send", `{"user":"u0"}`, queue.Options{})
+	key := f.redis.Prefix() + ":{many:0}:"
+	field := func(name, value string) string { return fmt.Sprintf("%d:%s%d:%s", len(name), name, len(value), value) }
+	record := "2n" + field("kind", "email.send") + field("args", `{"to":"ada@example.com","text":"`+strings.Repeat("x", 400)+`"}`) +
+		field("errors", `[{"attempt":1,"time":"2026-11-20T10:00:00Z","error":"dial tcp 10.0.0.1:25: i/o timeout"}]`) + field("reason", "no more attempts")
+	const chunk = 1000
+	for first := 0; first < number("SKIDWAY_BENCH_JOBS", "2000"); first += chunk {
+		f.must(f.redis.Eval(f.Context(), `
+			for i = ARGV[1], ARGV[1] + ARGV[2] - 1 do
+				local id = string.format('d%x', 1795000000000000 + i)
+				redis.call('HSET', KEYS[1], id, ARGV[3])
+				redis.call('ZADD', KEYS[2], 1795000000000 + math.floor(i / 3), id)
+				for _ = 1, 10 do redis.call('XADD', KEYS[3], '*', 'kind', 'email.send', 'args', ARGV[4]) end
+			end
+			return 1`, []string{key + "dead:jobs", key + "dead", key + "2:normal:fresh"}, first, chunk, record, `{"user":"u1"}`).Err())
+	}
+	return "many:0:" + fmt.Sprintf("d%x", 1795000000000000+1)
+}
+
+// awaitQueues blocks until the sampler has read all queues.
+func (f *fixture) awaitQueues() {
+	f.Helper()
+	for {
+		if a := f.get("/"); a.StatusCode == http.StatusOK && !strings.Contains(a.body, " queues read") {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
