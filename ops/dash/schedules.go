@@ -205,7 +205,7 @@ func changeSchedule(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
-	said := done("schedules.did_"+do, schedule)
+	said := done("did."+do+"_schedule", schedule)
 	err = p.audited(do+" schedule", name, schedule, 1, func() error {
 		switch do {
 		case "pause":
