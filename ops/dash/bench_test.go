@@ -3,7 +3,9 @@ package dash_test
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"skidway/internal/redistest"
+	"skidway/ops/access"
+	"skidway/ops/dash"
 	"skidway/queue"
 )
 
@@ -97,4 +101,50 @@ func (f *fixture) awaitQueues() {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// BenchmarkViewers measures what one and fifty viewers of the overview cost Redis, in processor time
+// as a share of all time. An operation is five seconds.
+func BenchmarkViewers(b *testing.B) {
+	for _, viewers := range []int{1, 50} {
+		b.Run(strconv.Itoa(viewers), func(b *testing.B) {
+			f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
+			f.crowd()
+			pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(r *http.Request) *access.Principal {
+				who := *f.who
+				who.Name = r.URL.Query().Get("page") // each viewer has four streams at most
+				return &who
+			}})
+			f.must(err)
+			defer func() { f.must(pages.Close()) }()
+			server := httptest.NewServer(pages)
+			defer server.Close()
+			defer pages.EndStreams()
+			for i := range viewers {
+				f.await(f.stream(server.URL, "/?who="+strconv.Itoa(i)), "event: change")
+			}
+			before := f.processorTime()
+			b.ResetTimer()
+			for b.Loop() {
+				time.Sleep(5 * time.Second)
+			}
+			b.ReportMetric(100*(f.processorTime()-before).Seconds()/b.Elapsed().Seconds(), "%-of-redis")
+		})
+	}
+}
+
+// processorTime returns the processor time that Redis has used.
+func (f *fixture) processorTime() (used time.Duration) {
+	f.Helper()
+	text, err := f.redis.Info(f.Context(), "cpu").Result()
+	f.must(err)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			f.must(err)
+			used += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return used
 }
