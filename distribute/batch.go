@@ -40,7 +40,7 @@ type BatchConfig struct {
 	Open      func(ctx context.Context, path string) (stream.Object, error)
 	MaxWindow int64
 
-	// Query is that of BatchResult.Queried; nil: there is none.
+	// Query is that of BatchResult.Report; nil: everything.
 	Query *cuts.Query
 
 	// Notify is called by several goroutines, but not at the same time.
@@ -65,7 +65,6 @@ type BatchResult struct {
 	Files    []ShippedFile
 	Problems []*FileError // files that were counted in part or not at all
 	Report   Report
-	Queried  Report // for BatchConfig.Query
 }
 
 func (c BatchConfig) validate() error {
@@ -171,10 +170,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	if err != nil {
 		return result, err
 	}
-	result.Report, err = channel.Report(ctx, batchSubscriber, nil)
-	if err == nil && b.config.Query != nil {
-		result.Queried, err = channel.Report(ctx, batchSubscriber, b.config.Query)
-	}
+	result.Report, err = channel.Report(ctx, batchSubscriber, b.config.Query)
 	return result, err
 }
 

@@ -78,7 +78,7 @@ that --where does not select, and only there.`,
 	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
 		paths, err := k.read(c, paths)
-		if err != nil {
+		if err = errors.Join(err, k.page.check(c)); err != nil {
 			return err
 		}
 		return k.run(c.Context(), paths)
@@ -111,7 +111,8 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
-	r := resultOf(batch.Report)
+	report, page := k.page.split(batch.Report)
+	r := resultOf(report)
 	r.top, r.took, r.filtered = int(k.top), time.Since(started), k.where != ""
 	if len(r.tables) == 0 { // nothing was counted
 		r.tables = aggregation.Tables()
@@ -122,11 +123,11 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	}
 	var pageErr error // what was counted is printed all the same
 	if k.page.path != "" {
-		for _, bad := range r.problems[len(batch.Queried.Problems):] {
-			batch.Queried.Problems = append(batch.Queried.Problems, distribute.Problem{File: bad.File, Kind: distribute.NotCounted, Detail: bad.Note})
+		for _, bad := range r.problems[len(page.Problems):] {
+			page.Problems = append(page.Problems, distribute.Problem{File: bad.File, Kind: distribute.NotCounted, Detail: bad.Note})
 		}
-		batch.Queried.Subscriber.Tally = r.tally
-		pageErr = k.page.write(k.Console, "", batch.Queried)
+		page.Subscriber.Tally = r.tally
+		pageErr = k.page.write(k.Console, "", page)
 	}
 	if err := errors.Join(printResult(k.App, k.output.Word, r), pageErr); err != nil {
 		return err
@@ -146,13 +147,9 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
-	var query *cuts.Query
-	if k.page.path != "" {
-		settings, _ := cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
-		query = pageQuery(cuts.Query{}, nil, settings)
-	}
+	settings, _ := cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(), Query: query,
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(), Query: k.page.query(cuts.Query{}, settings),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)

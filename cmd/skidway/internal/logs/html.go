@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +19,9 @@ import (
 
 // A pageFile is the web page that a command writes beside what it prints.
 type pageFile struct {
-	path string
-	max  cli.Size
+	path    string
+	max     cli.Size
+	printed int // tables of a report; the others are those of the page
 }
 
 func (p *pageFile) addFlags(c *cobra.Command) {
@@ -27,17 +30,52 @@ func (p *pageFile) addFlags(c *cobra.Command) {
 	c.Flags().Var(&p.max, "html-max", "size of the page; a larger one has fewer details")
 }
 
-// pageQuery changes a query to that of a page, by the dimensions of some cuts, or of those that were counted.
-func pageQuery(query cuts.Query, by cutList, settings cuts.Settings) *cuts.Query {
-	if len(by) > 0 {
+// check refuses flags of a page that can't be written, before anything is counted.
+func (p *pageFile) check(c *cobra.Command) error {
+	if p.path == "" {
+		if c.Flags().Changed("html-max") || c.Flags().Changed("html") {
+			return cli.WrongUsage("--html-max needs --html FILE")
+		}
+		return nil
+	}
+	folder := filepath.Dir(p.path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return cli.WrongUsage("--html %s: there is no directory %s", p.path, folder)
+	}
+	if info, err := os.Stat(p.path); err == nil && info.IsDir() {
+		return cli.WrongUsage("--html %s: it is a directory", p.path)
+	}
+	return nil
+}
+
+// query adds the tables of the page to those of a query of counts with some settings.
+func (p *pageFile) query(query cuts.Query, settings cuts.Settings) *cuts.Query {
+	if p.path == "" {
+		return &query
+	}
+	if len(query.By) == 0 {
+		for _, cut := range settings.Cuts {
+			query.By = append(query.By, strings.Split(cut.String(), ","))
+		}
+	} else {
 		settings.Cuts = nil
-		for _, names := range by {
+		for _, names := range query.By {
 			cut, _ := cuts.ParseCut(names) // which the flag has checked
 			settings.Cuts = append(settings.Cuts, cut)
 		}
 	}
-	query.By = htmlreport.Query(settings)
+	p.printed = len(query.By)
+	query.By = append(slices.Clone(query.By), htmlreport.Query(settings)...)
 	return &query
+}
+
+// split returns the report that is printed, and that of the page.
+func (p *pageFile) split(report distribute.Report) (printed, page distribute.Report) {
+	printed, page = report, report
+	if p.printed > 0 && p.printed <= len(report.Tables) {
+		printed.Tables, page.Tables = report.Tables[:p.printed], report.Tables[p.printed:]
+	}
+	return printed, page
 }
 
 // write writes the page of a report under a temporary name and renames it, so that a reader

@@ -73,7 +73,7 @@ time of the workers.`,
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
 		}
 		last, err := parseLast(r.last)
-		if err != nil {
+		if err = errors.Join(err, r.page.check(c)); err != nil {
 			return err
 		}
 		return withChannel(c.Context(), a, distribute.OpenExisting, r.channel, func(channel *distribute.Channel) error {
@@ -100,8 +100,12 @@ func parseLast(text string) (days int, err error) {
 }
 
 func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last int) error {
-	query := &cuts.Query{From: string(r.from), To: string(r.to), Last: last, By: r.by, Where: r.where, Compare: r.compare.Word != ""}
-	report, err := channel.Report(ctx, r.subscriber, query)
+	settings, err := r.settings(ctx, channel)
+	if err != nil {
+		return err
+	}
+	query := cuts.Query{From: string(r.from), To: string(r.to), Last: last, By: r.by, Where: r.where, Compare: r.compare.Word != ""}
+	report, err := channel.Report(ctx, r.subscriber, r.page.query(query, settings))
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
 	}
@@ -112,6 +116,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	if err != nil {
 		return err
 	}
+	report, page := r.page.split(report)
 	counts := resultOf(report)
 	if report.Uncounted {
 		r.Console.Notice("nothing has been counted yet: 'skidway logs status --channel %s' shows which files wait, and which workers are there", channel.Name())
@@ -124,10 +129,6 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	}
 	var pageErr error // the rows are printed all the same
 	if r.page.path != "" {
-		page, err := channel.Report(ctx, r.subscriber, pageQuery(*query, r.by, report.Settings))
-		if err != nil {
-			return err
-		}
 		pageErr = r.page.write(r.Console, channel.Name(), page)
 	}
 	counts.top = int(r.top)
@@ -135,6 +136,21 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 		return err
 	}
 	return incomplete(report)
+}
+
+// settings returns the settings of the subscriber, if a page needs them. Those of one that does not exist are
+// empty.
+func (r *reporter) settings(ctx context.Context, channel *distribute.Channel) (settings cuts.Settings, err error) {
+	if r.page.path == "" {
+		return settings, nil
+	}
+	all, err := channel.Subscribers(ctx)
+	for _, s := range all {
+		if s.Name == r.subscriber {
+			settings, _ = cuts.ParseSettings(s.Settings) // empty for another aggregation
+		}
+	}
+	return settings, err
 }
 
 // incomplete returns an error if a report lacks something that was reported before.
