@@ -16,8 +16,8 @@ show() {
 	echo
 }
 
-show logs sample logs --lines 200000 --seed 1 --files 6 --days 3
-show logs count logs --top 5 -o table --by day,country,crawler --by day,status --html page.html
+show logs sample logs --lines 200000 --seed 1 --files 6 --days 14
+show logs count logs --top 2 -o table --by day,country,crawler --by day,status --html page.html
 mkdir -p "$here/bin"
 mv page.html "$here/bin/demo.html"
 echo "The page of these counts is $here/bin/demo.html: open it in a browser."
