@@ -17,7 +17,6 @@ import (
 	"skidway/distribute/accesslog"
 	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
-	"skidway/distribute/stream"
 	"skidway/internal/samplelog"
 )
 
@@ -303,42 +302,6 @@ func TestBlocksOfLinesAreCountedAsSingleLines(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
-}
-
-// BenchmarkCountryDay counts the lines of a log in blocks, as they come out of a decompressor.
-func BenchmarkCountryDay(b *testing.B) { benchmarkCounting(b, nil) }
-
-// BenchmarkCuts counts the same by further dimensions.
-func BenchmarkCuts(b *testing.B) {
-	for _, name := range []string{"status", "method", "browser", "path"} {
-		b.Run(name, func(b *testing.B) { benchmarkCounting(b, &CountingConfig{By: [][]string{{"day", "country", name}}}) })
-	}
-}
-
-func benchmarkCounting(b *testing.B, config *CountingConfig) {
-	const count = 300_000
-	var log bytes.Buffer
-	if err := samplelog.Lines(&log, samplelog.Options{Lines: count, Seed: 1}); err != nil {
-		b.Fatal(err)
-	}
-	blocks := slices.Collect(slices.Chunk(log.Bytes(), 256<<10))
-	b.ReportAllocs()
-	for b.Loop() {
-		counter, err := newCounting(b, config).Begin(blocks[0], "")
-		if err != nil {
-			b.Fatal(err)
-		}
-		var seen verdicts
-		splitter := stream.NewSplitter(0, func(line []byte) { seen.add(counter, line) })
-		splitter.PassWhole(func(lines []byte) int64 { return seen.addLines(counter, lines) })
-		for _, block := range blocks {
-			splitter.Split(block)
-		}
-		if n := seen.tally().Lines; n != count {
-			b.Fatalf("%d lines", n)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/count, "ns/line")
 }
 
 // accessLines makes lines of two days around midnight, from a few hundred
