@@ -16,11 +16,12 @@ type clf struct {
 	vhost   bool // the server's host name stands before the address
 	stamps  stampReader
 	proxies *proxyList
+	fields  FieldSet
 	values  Values
 }
 
 func newCLF(o Options, vhost bool) Parser {
-	p := clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), values: o.values(0)}
+	p := clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), fields: o.Fields, values: o.values(0)}
 	if o.scope() != needed {
 		return &clfCutter{p}
 	}
@@ -32,37 +33,52 @@ type clfCutter struct{ clf }
 
 // Parse implements [Parser].
 func (p *clfCutter) Parse(line []byte) (Record, Verdict) {
-	record, verdict := p.clf.Parse(line)
+	if record, host, address, ok := p.quick(line); ok {
+		v := &p.values.raw
+		if v[Host] = nil; host != 0 {
+			v[Host] = bytes.TrimRight(line[:host], " \t")
+		}
+		if v.cutPlain(line[host:], address, p.fields) {
+			return record, Parsed
+		}
+	}
+	record, verdict := p.parseAny(line)
 	if verdict == Parsed {
 		p.cut(trimStart(line))
 	}
 	return record, verdict
 }
 
-// Parse implements [Parser]. Nearly all lines of nearly all logs have an
-// address, no ident and no user; they are read here and the others in
-// parseAny, which returns the same results.
+// Parse implements [Parser]. What quick can't read is read in parseAny, which returns the same
+// results.
 func (p *clf) Parse(line []byte) (Record, Verdict) {
+	if record, _, _, ok := p.quick(line); ok {
+		return record, Parsed
+	}
+	return p.parseAny(line)
+}
+
+// quick reads a line as nearly all lines of nearly all logs are: with an address, no ident and no
+// user. It returns the lengths of the host before the address, with what follows it, and of the address.
+func (p *clf) quick(line []byte) (record Record, host, address int, ok bool) {
 	rest := line
 	if p.vhost {
 		rest = afterHost(line)
+		host = len(line) - len(rest)
 	}
-	addr, n := ipv4(rest)
-	if n == 0 {
-		addr, n = ipv6Before(rest)
+	record.Addr, address = ipv4(rest)
+	if address == 0 {
+		record.Addr, address = ipv6Before(rest)
 	}
-	if n == 0 || len(rest) < n+clfMiddleLen+2 {
-		return p.parseAny(line)
+	if address == 0 || len(rest) < address+clfMiddleLen+2 {
+		return record, 0, 0, false
 	}
-	rest = rest[n:]
+	rest = rest[address:]
 	if string(rest[:len(clfNames)+1]) != clfNames+"[" || string(rest[clfMiddleLen:clfMiddleLen+2]) != ` "` {
-		return p.parseAny(line)
+		return record, 0, 0, false
 	}
-	day, ok := p.stamps.read(rest[len(clfNames):])
-	if !ok {
-		return p.parseAny(line)
-	}
-	return Record{Addr: addr, Day: day}, Parsed
+	record.Day, ok = p.stamps.read(rest[len(clfNames):])
+	return record, host, address, ok
 }
 
 // ipv6Before reads the IPv6 address that b starts with, before a blank, and returns how many bytes

@@ -18,7 +18,7 @@ type Client uint64
 // reads no line.
 type LineStart struct {
 	stamps *stampReader
-	values *values // of the parser; nil if it has none
+	values *Values // of the parser; nil if it has none
 }
 
 // StartOf returns the reader of lines that a parser reads in the same way, at present: a
@@ -36,7 +36,7 @@ func StartOf(p Parser) LineStart {
 		}
 	case *clfCutter:
 		if !p.vhost {
-			return LineStart{&p.stamps, &p.values.raw}
+			return LineStart{&p.stamps, &p.values}
 		}
 	case *fieldParser:
 		if p.start != nil && p.start.end == startEnd {
@@ -80,29 +80,46 @@ func (s LineStart) Read(line []byte) (client Client, day Day, ok bool) {
 }
 
 // Cut sets the parser's Values of a line that Read has read, as far as some fields ask for them,
-// and reports whether it could: then they are those of its parser. It leaves lines with
-// backslashes, and other rare ones, to the parser.
+// and reports whether it could: then they are those of its parser. It leaves rare lines to the parser.
 func (s LineStart) Cut(line []byte, client Client, fields FieldSet) bool {
-	if s.values == nil {
+	return s.values != nil && s.values.raw.cutPlain(line, int(client>>60), fields)
+}
+
+// Values returns the Values that Cut sets.
+func (s LineStart) Values() *Values { return s.values }
+
+// cutPlain sets the values of a line of the Common Log Format, or the combined one, as far as some
+// fields ask for them: it begins with an address of n bytes, neither ident nor user, the time, and
+// the quote before the request. It reports whether it could: lines whose values end with a backslash,
+// and others that are rare, are left to the layout, which returns the same for the others.
+func (v *values) cutPlain(line []byte, n int, fields FieldSet) bool {
+	start := n + clfMiddleLen + len(startEnd)
+	end := bytes.IndexByte(line[start:], '"') + start
+	if end < start || end+len(`" 200 1`) > len(line) {
 		return false
 	}
-	v, n := s.values, int(client>>60)
-	v[Address], v[User], v[Time] = line[:n], line[n+3:n+4], line[n+len(clfNames)+1:n+clfMiddleLen-1]
-	rest := line[n+clfMiddleLen+len(startEnd):]
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 || end+len(`" 200 `) > len(rest) || rest[end+1] != ' ' || bytes.IndexByte(rest[:end], '\\') >= 0 {
+	status := binary.LittleEndian.Uint64(line[end-1:]) // with the byte before the quote
+	const quote, blanks = '"'<<8 | ' '<<16 | ' '<<48, 0xff<<8 | 0xff<<16 | 0xff<<48
+	if status&blanks != quote || byte(status) == '\\' || nonDigitMarks(status>>24&0xffffff|0x3030303030<<24) != 0 {
 		return false
 	}
-	v[Request] = rest[:end]
-	rest = rest[end+2:]
-	if rest[3] != ' ' || nonDigitMarks(uint64(rest[0])|uint64(rest[1])<<8|uint64(rest[2])<<16|0x3030303030<<24) != 0 {
-		return false
+	if fields.Has(Address) {
+		v[Address] = line[:n]
 	}
-	v[Status] = rest[:3]
-	if rest = rest[4:]; len(rest) == 0 || rest[0] == ' ' {
-		return false
+	if fields.Has(User) {
+		v[User] = line[n+3 : n+4]
 	}
-	if end = bytes.IndexByte(rest, ' '); end <= 0 || len(rest) < end+3 || rest[end+1] != '"' || rest[end-1] == ',' {
+	if fields.Has(Time) {
+		v[Time] = line[n+len(clfNames)+1 : n+clfMiddleLen-1]
+	}
+	v[Request], v[Status] = line[start:end], line[end+2:end+5]
+	return fields&Fields(Bytes, Referrer, Agent) == 0 || v.cutPlainTail(line[end+len(`" 200 `):], fields)
+}
+
+// cutPlainTail sets the values that follow the status.
+func (v *values) cutPlainTail(rest []byte, fields FieldSet) bool {
+	end := bytes.IndexByte(rest, ' ')
+	if end <= 0 || len(rest) < end+3 || rest[end+1] != '"' || rest[end-1] == ',' {
 		return false
 	}
 	v[Bytes] = rest[:end]
@@ -110,12 +127,13 @@ func (s LineStart) Cut(line []byte, client Client, fields FieldSet) bool {
 		return true
 	}
 	rest = rest[end+2:]
-	if end = bytes.IndexByte(rest, '"'); end < 0 || len(rest) < end+3 || string(rest[end:end+3]) != `" "` {
+	end = bytes.IndexByte(rest, '"')
+	if end < 0 || len(rest) < end+3 || string(rest[end:end+3]) != `" "` || end > 0 && rest[end-1] == '\\' {
 		return false
 	}
 	agent := rest[end+3:]
 	last := bytes.IndexByte(agent, '"')
-	if last < 0 || bytes.IndexByte(rest[:end+3+last], '\\') >= 0 || last+1 < len(agent) && agent[last+1] != ' ' {
+	if last < 0 || last > 0 && agent[last-1] == '\\' || last+1 < len(agent) && agent[last+1] != ' ' {
 		return false
 	}
 	v[Referrer], v[Agent] = rest[:end], agent[:last]

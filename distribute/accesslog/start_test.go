@@ -83,27 +83,39 @@ func FuzzLineCut(f *testing.F) {
 	} {
 		f.Add(start + rest)
 	}
+	for _, line := range []string{`a.org:80 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1`, `::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1 "-" "-"`} {
+		f.Add(line)
+	}
+	all := Fields(Address, User, Time, Status, Request, Host, Bytes, Referrer, Agent)
 	f.Fuzz(func(t *testing.T, text string) {
 		line := []byte(text)
-		fields := Fields(Status, Request, Agent)
-		fast, slow := newCLF(Options{Fields: fields}, false), newCLF(Options{Fields: fields}, false)
-		start := StartOf(fast)
-		client, day, ok := start.Read(line)
-		if !ok || !ClientOf(line).IsValid() || bytes.IndexByte(line, '\n') >= 0 {
-			return
-		}
-		for _, needed := range []FieldSet{fields, Fields(Status)} {
-			if !start.Cut(line, client, needed) {
-				continue
+		for _, fields := range []FieldSet{all, Fields(Status, Host), Fields(Request, Bytes)} {
+			compare := func(p, layout Parser) {
+				got, want := p.Values().raw, layout.Values().raw
+				for f := range numFields {
+					if fields.Has(f) && (!bytes.Equal(got[f], want[f]) || (got[f] == nil) != (want[f] == nil)) {
+						t.Fatalf("%q: %s is %q, by the layout %q", line, f, got[f], want[f])
+					}
+				}
 			}
-			record, verdict := slow.Parse(line)
-			if verdict != Parsed || record.Day != day {
-				t.Fatalf("%q: %v on day %d; its parser: %v, %v", line, client, day, record, verdict)
-			}
-			want, got := slow.Values().raw, fast.Values().raw
-			for f := range numFields {
-				if !bytes.Equal(got[f], want[f]) && (needed.Has(Agent) || f != Agent && f != Referrer) || needed.Has(Agent) && (got[f] == nil) != (want[f] == nil) {
-					t.Fatalf("%q: %s is %q, its parser: %q", line, f, got[f], want[f])
+			for _, vhost := range []bool{false, true} {
+				fast, slow := newCLF(Options{Fields: fields}, vhost), newCLF(Options{Fields: fields}, vhost).(*clfCutter)
+				record, verdict := slow.clf.Parse(line)
+				if verdict == Parsed {
+					slow.cut(trimStart(line))
+				}
+				if r, v := fast.Parse(line); r != record || v != verdict {
+					t.Fatalf("%q: %v, %v, by the layout %v, %v", line, r, v, record, verdict)
+				} else if v == Parsed {
+					compare(fast, slow)
+				}
+				start := StartOf(newCLF(Options{Fields: fields}, vhost))
+				if client, day, ok := start.Read(line); ok && ClientOf(line).IsValid() && bytes.IndexByte(line, '\n') < 0 && start.Cut(line, client, fields) {
+					if verdict != Parsed || record.Day != day {
+						t.Fatalf("%q: %v on day %d; its parser: %v, %v", line, client, day, record, verdict)
+					}
+					fast.(*clfCutter).values.raw = start.values.raw
+					compare(fast, slow)
 				}
 			}
 		}

@@ -131,6 +131,12 @@ func (v *Values) twoFields() (w written, ok bool) {
 
 // Status returns the status of HTTP, and whether the request had an answer.
 func (v *Values) Status() (int, bool) {
+	if value := v.raw[Status]; len(value) == 3 {
+		if a, b, c := value[0]-'0', value[1]-'0', value[2]-'0'; a <= 9 && b <= 9 && c <= 9 {
+			status := int(a)*100 + int(b)*10 + int(c)
+			return status, status > 0
+		}
+	}
 	value, ok := v.Get(Status)
 	if !ok || len(value) == 0 || len(value) > 3 {
 		return 0, false
