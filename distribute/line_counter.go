@@ -76,9 +76,9 @@ func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 		end := bytes.IndexByte(lines, '\n')
 		line := lines[:end]
 		lines = lines[end+1:]
-		if client, day, ok := start.Read(line); ok && (c.cuts == nil || start.Cut(line, client, c.fields)) {
+		if client, day, ok := start.Read(line); ok && (c.fields == 0 || start.Cut(line, client, c.fields)) {
 			if country := c.country(client, line); country >= 0 {
-				verdicts[c.add(day, country, netip.Addr{})]++
+				verdicts[c.add(day, country, netip.Addr{}, start.Values())]++
 				continue
 			}
 		}
@@ -121,19 +121,19 @@ func (c *lineCounter) count(record accesslog.Record, verdict accesslog.Verdict) 
 	if c.byCountry {
 		country = c.countries.Country(record.Addr).Index()
 	}
-	return c.add(record.Day, country, record.Addr)
+	return c.add(record.Day, country, record.Addr, c.parser.Values())
 }
 
 var unknownCountry = geo.Unknown.Index()
 
 // add counts a request on a day from the country with an index. addr may be invalid unless the
 // filter needs it.
-func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr) Verdict {
+func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr, values *accesslog.Values) Verdict {
 	if c.cuts != nil {
-		if !c.cuts.Matches(day, geo.CountryAt(country), addr, c.parser.Values()) {
+		if !c.cuts.Matches(day, country, addr, values) {
 			return Filtered
 		}
-		if !c.cuts.Count(day, geo.CountryAt(country), c.parser.Values()) {
+		if !c.cuts.Count(day, country, values) {
 			return Unparsable
 		}
 	} else if c.current == nil || c.current.day != day {

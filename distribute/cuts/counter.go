@@ -17,19 +17,23 @@ import (
 type Counter struct {
 	settings Settings
 	zone     *time.Location // of the hours; nil: as they are written
+	columns  []column       // those of the filter are the first
+	known    int            // how many of them have the values of the line that is counted next
 	cuts     []cutCounter
+	filter   filterTree
 	days     []accesslog.Day
 	day      int // index of the last one
-	key      []byte
+	cells    int // of all cuts
 	hours    hourText
-	line     lineRecord // of the filter
-	cells    int
+	agents   textCache
+	text     []byte // of a value
 }
 
-// A cutCounter has the cells of one cut.
+// A cutCounter has the cells of one cut, by the nodes of the tree.
 type cutCounter struct {
 	stored Cut
-	cells  map[string]*cell // by the index of the day, and the member
+	tree   tree
+	cells  []cell
 }
 
 type cell struct {
@@ -40,8 +44,9 @@ type cell struct {
 // NewCounter returns a counter. zone decides the hours; nil takes them as they are written.
 func NewCounter(settings Settings, zone *time.Location) *Counter {
 	c := &Counter{settings: settings, zone: zone}
+	c.filter = c.newFilterTree()
 	for _, cut := range settings.Cuts {
-		c.cuts = append(c.cuts, cutCounter{cut.stored(), map[string]*cell{}})
+		c.cuts = append(c.cuts, cutCounter{stored: cut.stored(), tree: c.newTree(cut.stored())})
 	}
 	return c
 }
@@ -54,7 +59,7 @@ var fieldsOf = map[Kind][]accesslog.Field{
 	Method:       {accesslog.Method, accesslog.Request},
 	Protocol:     {accesslog.Protocol, accesslog.Request},
 	Path:         {accesslog.Path, accesslog.Request},
-	Host:         {accesslog.Host},
+	Host:         {accesslog.Host, accesslog.Path, accesslog.Request},
 	ReferrerHost: {accesslog.Referrer},
 	Browser:      {accesslog.Agent},
 	Crawler:      {accesslog.Agent},
@@ -85,36 +90,41 @@ const maxDays = 4096
 const maxCounted = 100_000
 
 // Full reports whether there are so many cells that they should be committed.
-func (c *Counter) Full() bool { return c.cells >= maxCounted }
+func (c *Counter) Full() bool { return c.cells+len(c.filter.verdicts) >= maxCounted }
 
-// Count counts a line, and reports whether there was room for its day.
-func (c *Counter) Count(day accesslog.Day, country geo.Country, v *accesslog.Values) bool {
-	if len(c.days) == 0 || c.days[c.day] != day {
-		if c.day = slices.Index(c.days, day); c.day < 0 {
-			c.day = 0
-			if len(c.days) == maxDays {
-				return false
-			}
-			c.day, c.days = len(c.days), append(c.days, day)
+// setDay makes a day the current one, and reports whether there is room for it.
+func (c *Counter) setDay(day accesslog.Day) bool {
+	at := slices.Index(c.days, day)
+	if at < 0 {
+		if len(c.days) == maxDays {
+			return false
 		}
+		at, c.days = len(c.days), append(c.days, day)
 	}
+	c.day = at
+	return true
+}
+
+// Count counts a line of the country with an index, and reports whether there was room for its day. With a filter, Matches must
+// have selected the line directly before.
+func (c *Counter) Count(day accesslog.Day, country int, v *accesslog.Values) bool {
+	if (len(c.days) == 0 || c.days[c.day] != day) && !c.setDay(day) {
+		return false
+	}
+	c.read(len(c.columns), country, v)
+	c.known = 0
 	for i := range c.cuts {
 		cut := &c.cuts[i]
-		c.key = append(c.key[:0], byte(c.day>>8), byte(c.day))
-		for j, d := range cut.stored {
-			if j > 0 {
-				c.key = append(c.key, separator...)
-			}
-			c.key = c.appendValue(c.key, d, country, v)
-		}
-		counted := cut.cells[string(c.key)]
-		if counted == nil {
-			counted = new(cell)
-			cut.cells[string(c.key)] = counted
+		node := c.node(&cut.tree)
+		if node == len(cut.cells) {
+			cut.cells = append(cut.cells, cell{})
 			c.cells++
 		}
+		counted := &cut.cells[node]
 		counted.requests++
-		c.measure(counted, v)
+		if len(c.settings.Measures) > 1 {
+			c.measure(counted, v)
+		}
 	}
 	return true
 }
@@ -142,25 +152,32 @@ func (c *Counter) measure(counted *cell, v *accesslog.Values) {
 func (c *Counter) Cells(yield func(group, member string, n int64)) {
 	for i, cut := range c.cuts {
 		groups := map[Group]string{}
-		add := func(day int, series Series, member string, n int64) {
-			g := Group{c.days[day].String(), i, series}
-			if groups[g] == "" {
-				groups[g] = g.String()
+		places := make([]int, len(cut.stored))
+		for j, d := range cut.stored {
+			places[j] = c.addColumn(d)
+		}
+		values := make([]string, len(cut.stored))
+		for node, counted := range cut.cells {
+			day := c.days[c.setNode(&cut.tree, node)].String()
+			for j, place := range places {
+				values[j] = c.columns[place].value(c.columns[place].number)
 			}
-			if n != 0 {
+			member := Member(values)
+			add := func(series Series, n int64) {
+				if n == 0 {
+					return
+				}
+				g := Group{day, i, series}
+				if groups[g] == "" {
+					groups[g] = g.String()
+				}
 				yield(groups[g], member, n)
 			}
-		}
-		for key, counted := range cut.cells {
-			day, member := int(key[0])<<8|int(key[1]), key[2:]
-			if len(cut.stored) == 0 {
-				member = Any
-			}
-			add(day, requestSeries, member, counted.requests)
-			add(day, byteSeries, member, counted.bytes)
+			add(requestSeries, counted.requests)
+			add(byteSeries, counted.bytes)
 			if counted.durations != nil {
 				for bucket, n := range counted.durations {
-					add(day, bucketSeries(bucket), member, n)
+					add(bucketSeries(bucket), n)
 				}
 			}
 		}
@@ -168,12 +185,12 @@ func (c *Counter) Cells(yield func(group, member string, n int64)) {
 }
 
 // appendValue appends the value that a line has of a dimension.
-func (c *Counter) appendValue(b []byte, d Dimension, country geo.Country, v *accesslog.Values) []byte {
+func (c *Counter) appendValue(b []byte, d Dimension, country int, v *accesslog.Values) []byte {
 	switch d.Kind {
 	case Country:
-		return append(b, country[:]...)
+		return append(b, geo.CountryAt(country).String()...)
 	case Continent:
-		return append(b, continentIndex[country.Index()]...)
+		return append(b, continentIndex[country]...)
 	case Hour:
 		return append(b, c.hours.of(v, c.zone)...)
 	case Status, StatusClass:
@@ -228,7 +245,7 @@ func appendText(b []byte, d Dimension, v *accesslog.Values) []byte {
 	switch d.Kind {
 	case Method:
 		text, _ = v.Get(accesslog.Method)
-		if text = bytes.TrimSpace(text); len(text) > 0 && !isMethod(text) {
+		if text = bytes.TrimSpace(text); len(text) > 0 && string(text) != Missing && !isMethod(text) {
 			return append(b, invalidMethod...)
 		}
 	case Protocol:

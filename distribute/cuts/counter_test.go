@@ -3,6 +3,7 @@ package cuts_test
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func countLine(t rapid.TB, settings, line string, zone *time.Location) map[strin
 		t.Fatalf("%s: %v", line, verdict)
 	}
 	c, cells := cuts.NewCounter(s, zone), map[string]int64{}
-	c.Count(record.Day, geo.Country{'D', 'E'}, parser.Values())
+	c.Count(record.Day, geo.Country{'D', 'E'}.Index(), parser.Values())
 	c.Cells(func(group, member string, n int64) { cells[group+"|"+strings.ReplaceAll(member, "\x1f", "|")] += n })
 	return cells
 }
@@ -93,12 +94,60 @@ func TestLinesHaveTheValuesOfDimensions(t *testing.T) {
 			t.Errorf("by %s: %v, want %v", c.by, cells, want)
 		}
 	}
-	cells := countLine(t, "country-day by=day by=country measure=bytes,duration", fmt.Sprintf(line, "200", "GET / HTTP/1.1", "", "", ""), nil)
+	cells := countLine(t, "country-day by=method", `{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-20T14:30:01+03:00","request_method":"-"}`, nil)
+	if want := map[string]int64{"2026-11-20|-": 1}; !maps.Equal(cells, want) {
+		t.Errorf("a line without a method: %v, want %v", cells, want)
+	}
+	cells = countLine(t, "country-day by=day by=country measure=bytes,duration", fmt.Sprintf(line, "200", "GET / HTTP/1.1", "", "", ""), nil)
 	want := map[string]int64{
 		"2026-11-20|*": 1, "2026-11-20 0 bytes|*": 700, "2026-11-20 0 d5|*": 1,
 		"2026-11-20 1|DE": 1, "2026-11-20 1 bytes|DE": 700, "2026-11-20 1 d5|DE": 1,
 	}
 	if !maps.Equal(cells, want) {
 		t.Errorf("%v, want %v", cells, want)
+	}
+}
+
+// A Counter remembers what decided the values of lines: it counts as if it saw each line first.
+func TestLinesAreCountedAsIfEachWasTheFirst(t *testing.T) {
+	t.Parallel()
+	const settings = "country-day by=day,status,country,path,method by=host,referrer_host,crawler by=browser,crawler_class,continent,status_class,hour,protocol measure=bytes"
+	s, ok := cuts.ParseSettings(settings + ` format=auto where=status < 599 && !(country in ["FR"] && method == "GET") || path startsWith "/a"`)
+	format, err := accesslog.ByName("nginx-json")
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	parser, all, want := format.New(accesslog.Options{Fields: s.Fields()}), cuts.NewCounter(s, nil), map[string]int64{}
+	random := rand.New(rand.NewPCG(1, 2))
+	one := func(texts ...string) string { return texts[random.IntN(len(texts))] }
+	for i := range 1500 {
+		path := one("", "-", "/a?b", "/a", "(x)", "%28x)", "ä", "/"+strings.Repeat("é", 200), "/"+strings.Repeat("é", 125)+"…", fmt.Sprintf("/%d", i))
+		line := fmt.Sprintf(`{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-%02dT%02d:30:01+03:00","status":"%s","request_method":"%s","request_uri":"%s","server_protocol":"%s","http_host":"%s","http_referer":"%s","http_user_agent":"%s","body_bytes_sent":"7"}`,
+			1+random.IntN(3), random.IntN(24), one("-", "200", "404", fmt.Sprint(random.IntN(1000))), one("GET", "POST", "-", "G3T", "(invalid)", fmt.Sprintf("M%c%c", 'A'+rune(i%26), 'A'+rune(i/26%26))), path,
+			one("HTTP/1.1", "HTTP/2.0", "HTTP/2", "x"), one("-", "A.org.:80", "a.org..", "a.org.", fmt.Sprintf("h%d.org", i)), one("-", "http://B.org/x", "http://b.org", "b.org", fmt.Sprintf("http://h%d.org/", i)),
+			one("-", "", "Googlebot/2.1", fmt.Sprintf("Firefox/%d", i), fmt.Sprintf("curl/%d", i)))
+		record, verdict := parser.Parse([]byte(line))
+		if verdict != accesslog.Parsed {
+			t.Fatalf("%s: %v", line, verdict)
+		}
+		country := geo.CountryAt(random.IntN(geo.Countries))
+		if random.IntN(2) == 0 {
+			country = geo.Country{'F', 'R'}
+		}
+		alone := cuts.NewCounter(s, nil)
+		matches := alone.Matches(record.Day, country.Index(), record.Addr, parser.Values())
+		if got := all.Matches(record.Day, country.Index(), record.Addr, parser.Values()); got != matches {
+			t.Fatalf("%s from %s is selected: %t, want %t", line, country, got, matches)
+		}
+		if matches {
+			all.Count(record.Day, country.Index(), parser.Values())
+			alone.Count(record.Day, country.Index(), parser.Values())
+			alone.Cells(func(group, member string, n int64) { want[group+"|"+member] += n })
+		}
+	}
+	got := map[string]int64{}
+	all.Cells(func(group, member string, n int64) { got[group+"|"+member] += n })
+	if !maps.Equal(got, want) || len(got) < 2000 {
+		t.Errorf("%d cells, want %d", len(got), len(want))
 	}
 }

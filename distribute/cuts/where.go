@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"skidway/distribute/accesslog"
-	"skidway/distribute/geo"
 	"skidway/internal/filter"
 )
 
@@ -123,30 +122,95 @@ func (f *LineFilter) fields() (set accesslog.FieldSet) {
 	return set
 }
 
+// A filterTree has the part of a filter that uses few values: by those it selects all lines, or
+// none. The other part is that of each line.
+type filterTree struct {
+	few      filter.Matcher
+	rest     filter.Matcher // nil: there is none
+	columns  int            // of the Counter that the tree uses
+	tree     tree
+	verdicts []filterVerdict // of few, by the nodes of the tree
+	line     lineRecord
+}
+
+type filterVerdict uint8
+
+const (
+	unread filterVerdict = iota
+	selected
+	refused
+)
+
+// newFilterTree returns the tree of the filter of the settings.
+func (c *Counter) newFilterTree() (f filterTree) {
+	if c.settings.Where == nil {
+		return f
+	}
+	few, rest := c.settings.Where.filter.Split(func(field int) bool { return field < int(numKinds) && c.hasFew(Kind(field)) })
+	f.few = few.Matcher(time.Time{})
+	if !rest.IsEmpty() {
+		f.rest = rest.Matcher(time.Time{})
+	}
+	var used Cut
+	for kind := range numKinds {
+		if few.Uses(int(kind)) {
+			used = append(used, Dimension{Kind: kind})
+		}
+	}
+	f.tree = c.newTree(used.stored())
+	f.columns = len(c.columns)
+	return f
+}
+
+// hasFew reports whether lines have few values of a dimension, or those that are counted by.
+func (c *Counter) hasFew(kind Kind) bool {
+	switch kind {
+	case Hour, Host, ReferrerHost, Path:
+		return slices.ContainsFunc(c.settings.Cuts, func(cut Cut) bool { return slices.Contains(cut, Dimension{Kind: kind}) })
+	}
+	return true
+}
+
 // A lineRecord is a line as a record of a filter.
 type lineRecord struct {
 	counter *Counter
 	day     accesslog.Day
-	country geo.Country
+	country int
 	addr    netip.Addr
 	values  *accesslog.Values
 	dayText string // of the day
 	value   []byte // of a dimension, and used again
 }
 
-// Matches reports whether the filter of the settings selects a line. addr is the client's address;
-// it may be invalid unless [LineFilter.UsesAddress].
-func (c *Counter) Matches(day accesslog.Day, country geo.Country, addr netip.Addr, v *accesslog.Values) bool {
-	where := c.settings.Where
-	if where == nil {
-		return true
-	}
-	r := &c.line
+// Matches reports whether the filter of the settings selects a line of the country with an index.
+// addr is the client's address; it may be invalid unless [LineFilter.UsesAddress].
+func (c *Counter) Matches(day accesslog.Day, country int, addr netip.Addr, v *accesslog.Values) bool {
+	return c.settings.Where == nil || c.matches(day, country, addr, v)
+}
+
+func (c *Counter) matches(day accesslog.Day, country int, addr netip.Addr, v *accesslog.Values) bool {
+	f := &c.filter
+	c.known = 0
+	r := &f.line
 	if r.dayText == "" || day != r.day {
 		r.day, r.dayText = day, day.String()
 	}
 	r.counter, r.country, r.addr, r.values = c, country, addr, v
-	return where.matches(r)
+	if (len(c.days) == 0 || c.days[c.day] != day) && !c.setDay(day) {
+		return c.settings.Where.matches(r)
+	}
+	c.read(f.columns, country, v)
+	node := c.node(&f.tree)
+	for node >= len(f.verdicts) {
+		f.verdicts = append(f.verdicts, unread)
+	}
+	if f.verdicts[node] == unread {
+		f.verdicts[node] = refused
+		if f.few(r) {
+			f.verdicts[node] = selected
+		}
+	}
+	return f.verdicts[node] == selected && (f.rest == nil || f.rest(r))
 }
 
 // borrowed returns a text that shares the bytes of b, which saves a copy of each line: a filter

@@ -38,6 +38,19 @@ func Browsers() []string {
 	return names
 }
 
+// Number returns a number of at most a few thousand that decides what Match and Browser return for an
+// agent. It uses no cache: it is for callers with one of their own.
+func Number(agent []byte) int {
+	found := matcher().find(agent)
+	switch {
+	case found.crawler != none:
+		return len(browsers) + 1 + int(found.crawler)
+	case found.browser != none:
+		return 1 + int(found.browser)
+	}
+	return 0
+}
+
 // none is the index of no crawler and of no browser.
 const none = math.MaxUint16
 
