@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"skidway/distribute/accesslog"
-	"skidway/distribute/accesslog/agents"
 	"skidway/distribute/geo"
 )
 
@@ -116,5 +115,5 @@ func (c *Counter) agent(v *accesslog.Values) int {
 	if !ok || len(text) == 0 {
 		return 0
 	}
-	return int(c.agents.get(text, func() uint32 { return uint32(agents.Number(text)) })) + 1
+	return int(c.agents.get(text, func() uint32 { return uint32(c.finder.Number(text)) })) + 1
 }

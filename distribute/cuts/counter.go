@@ -26,6 +26,7 @@ type Counter struct {
 	cells    int // of all cuts
 	hours    hourText
 	agents   textCache
+	finder   agents.Finder
 	text     []byte // of a value
 }
 

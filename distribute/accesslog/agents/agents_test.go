@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	_ "embed"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -143,32 +144,35 @@ func TestAiCrawlerComesBeforeOtherTags(t *testing.T) {
 	}
 }
 
-func TestCachedAgentsAllocateNothing(t *testing.T) {
+func TestAgentsAllocateNothing(t *testing.T) {
 	agent := []byte(people[0].agent)
-	agents.Match(agent)
-	if n := testing.AllocsPerRun(100, func() { agents.Match(agent); agents.Browser(agent) }); n != 0 {
+	var f agents.Finder
+	if n := testing.AllocsPerRun(100, func() { agents.Match(agent); agents.Browser(agent); f.Number(agent) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-func TestAgentsThatShareASlotKeepTheirAnswers(t *testing.T) {
+func TestFinderNumbersWhatMatchAndBrowserReturn(t *testing.T) {
 	t.Parallel()
-	var all sync.WaitGroup
-	for worker := range 4 {
-		all.Go(func() {
-			for i := range 20_000 {
-				want := ""
-				agent := fmt.Appendf(nil, "browser %d of %d", i, worker)
-				if i%3 == 0 {
-					agent, want = append(agent, " Googlebot/2.1"...), "Googlebot"
-				}
-				if name, _ := agents.Match(agent); name != want {
-					t.Errorf("%s: %q, want %q", agent, name, want)
-				}
-			}
-		})
+	var f agents.Finder
+	names, random := map[int]string{}, rand.New(rand.NewPCG(1, 2))
+	check := func(agent []byte) {
+		number := f.Number(agent)
+		crawler, class := agents.Match(agent)
+		name := fmt.Sprint(crawler, class, agents.Browser(agent))
+		if before, seen := names[number]; seen && before != name {
+			t.Fatalf("%s has the number %d of %s, and is %s", agent, number, before, name)
+		}
+		names[number] = name
 	}
-	all.Wait()
+	for _, listed := range listedAgents(t) {
+		check(listed.agent)
+		check(bytes.Repeat(listed.agent, 4))
+		check(slices.Concat(listed.agent[:random.IntN(len(listed.agent)+1)], []byte(people[random.IntN(len(people))].agent)))
+	}
+	if len(names) < 1000 {
+		t.Errorf("%d numbers", len(names))
+	}
 }
 
 func FuzzMatchIsTheFirstPatternOfALoop(f *testing.F) {
@@ -182,31 +186,28 @@ func FuzzMatchIsTheFirstPatternOfALoop(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, agent []byte) {
 		wantName, wantClass := loop(agent)
-		for range 2 { // The second answer is from the cache.
-			if name, class := agents.Match(agent); name != wantName || class != wantClass {
-				t.Errorf("%q: %q of class %q, want %q, %q", agent, name, class, wantName, wantClass)
-			}
+		if name, class := agents.Match(agent); name != wantName || class != wantClass {
+			t.Errorf("%q: %q of class %q, want %q, %q", agent, name, class, wantName, wantClass)
 		}
 	})
 }
 
-// BenchmarkMatch measures the time for one agent.
+// BenchmarkMatch measures the time for an agent that was never seen.
 func BenchmarkMatch(b *testing.B) {
-	b.Run("never seen", func(b *testing.B) {
-		agents.Match(nil)
-		agent := []byte("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/000000000 Safari/537.36")
-		digits := agent[bytes.IndexByte(agent, '0')+len("0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/")-1:][:9]
-		for i := 0; b.Loop(); i++ {
-			for at, n := len(digits)-1, i; at >= 0; at, n = at-1, n/10 {
-				digits[at] = '0' + byte(n%10)
+	var f agents.Finder
+	for name, find := range map[string]func(agent []byte){
+		"alone": func(agent []byte) { agents.Match(agent) }, "behind others": func(agent []byte) { f.Number(agent) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			find(nil)
+			agent := []byte("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/000000000 Safari/537.36")
+			digits := agent[bytes.IndexByte(agent, '0')+len("0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/")-1:][:9]
+			for i := 0; b.Loop(); i++ {
+				for at, n := len(digits)-1, i; at >= 0; at, n = at-1, n/10 {
+					digits[at] = '0' + byte(n%10)
+				}
+				find(agent)
 			}
-			agents.Match(agent)
-		}
-	})
-	b.Run("cached", func(b *testing.B) {
-		agent := []byte(people[0].agent)
-		for b.Loop() {
-			agents.Match(agent)
-		}
-	})
+		})
+	}
 }

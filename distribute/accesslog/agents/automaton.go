@@ -60,17 +60,34 @@ var matcher = sync.OnceValue(func() *automaton {
 	return a
 })
 
+// A scan is the state behind a part of an agent, and what was found in it.
+type scan struct {
+	state uint
+	found ending
+}
+
+var newScan = scan{found: ending{verdict: verdict{none, none}}}
+
 // find returns the verdict of an agent.
-func (a *automaton) find(agent []byte) verdict {
-	found := ending{verdict: verdict{none, none}}
-	next, shift, state := a.next, a.shift&15, uint(0)
-	for _, b := range agent {
+func (a *automaton) find(agent []byte) verdict { return a.verdict(a.scan(newScan, agent), agent) }
+
+// scan goes on with the next part of an agent.
+func (a *automaton) scan(s scan, part []byte) scan {
+	next, shift, state := a.next, a.shift&15, s.state
+	for _, b := range part {
 		to := next[state<<shift|uint(a.classOf[b])]
 		state = uint(to &^ marked)
 		if to&marked != 0 {
-			found = found.join(a.endings[a.marks[state]])
+			s.found = s.found.join(a.endings[a.marks[state]])
 		}
 	}
+	s.state = state
+	return s
+}
+
+// verdict returns the verdict of an agent that was scanned.
+func (a *automaton) verdict(s scan, agent []byte) verdict {
+	found := s.found
 	for tries := found.tries; tries != 0; tries &= tries - 1 {
 		e := a.expressions[bits.TrailingZeros64(tries)]
 		if e.crawler > found.crawler {

@@ -16,9 +16,9 @@
 //
 // # Promises
 //
-//   - Match and Browser are safe for concurrent use. They do not allocate if the agent is in a cache
-//     of the process, which has at most 4,096 agents of at most 1 KiB.
-//   - An agent that is not in the cache takes one pass over its bytes, and below a microsecond.
+//   - Match and Browser are safe for concurrent use, and do not allocate.
+//   - An agent takes one pass over its bytes, and below a microsecond. A [Finder] passes only over
+//     what differs from agents before. Callers that meet the same agents again remember the result.
 //   - The first call builds the automaton, which takes some 20 ms and 4 MB.
 //
 // The copy is made anew by `make crawlers`.
