@@ -48,8 +48,10 @@ distribute/chat/room: distribute/chat distribute/chat/internal/store
 distribute/chat/internal/store: distribute/chat
 distribute/chat/internal/chattest: distribute/chat internal/redistest
 distribute/internal/reserved:
-distribute/accesslog: distribute/internal/reserved distribute/accesslog/formats
+distribute/accesslog: distribute/internal/reserved distribute/accesslog/formats distribute/accesslog/wrappers distribute/accesslog/internal/lex
 distribute/accesslog/formats:
+distribute/accesslog/wrappers: distribute/accesslog/internal/lex
+distribute/accesslog/internal/lex:
 distribute/accesslog/agents:
 distribute/accesslog/agents/generate: internal/pinned
 distribute/worldmap:

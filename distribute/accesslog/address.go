@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"unsafe"
 
+	"skidway/distribute/accesslog/internal/lex"
 	"skidway/distribute/internal/reserved"
 )
 
@@ -92,7 +93,7 @@ func nextToken(head []byte) (token, rest []byte, comma bool) {
 	return head[start:end], head[end:], end < len(head) && head[end] == ','
 }
 
-func endsToken(c byte) bool { return isBlank(c) || c == '"' || c == ',' }
+func endsToken(c byte) bool { return lex.IsBlank(c) || c == '"' || c == ',' }
 
 // address reads a whole token as an address: 192.0.2.1, 192.0.2.1:80,
 // 2001:db8::1, fe80::1%eth0, [2001:db8::1] or [2001:db8::1]:80. It is invalid if
@@ -119,7 +120,7 @@ func address(token []byte) netip.Addr {
 
 // isPort reports whether b is a colon and a port number.
 func isPort(b []byte) bool {
-	return len(b) >= 2 && len(b) <= 6 && b[0] == ':' && number(b[1:]) >= 0
+	return len(b) >= 2 && len(b) <= 6 && b[0] == ':' && lex.Number(b[1:]) >= 0
 }
 
 // maxIPv6 is the length of the longest IPv6 address, which ends in IPv4's

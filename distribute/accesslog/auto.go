@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"skidway/distribute/accesslog/wrappers"
 )
 
 // A Choice is the format of a file, and how many lines show it.
@@ -107,11 +109,11 @@ func newAuto(wrapperNames string, o Options, inner func(Options) (Parser, error)
 		if wrapperNames == "" {
 			break
 		}
-		i := slices.IndexFunc(wrappers[:], func(w wrapper) bool { return w.name == name })
+		i := slices.IndexFunc(wrappers.All[:], func(w wrappers.Wrapper) bool { return w.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("unknown wrapper %q", name)
 		}
-		f = wrappers[i].wrapped(f)
+		f = wrapped(&wrappers.All[i], f)
 	}
 	p = &autoFile{f.New(o), autoVersion + wrapperNames + autoSeparator}
 	return p, err

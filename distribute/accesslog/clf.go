@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"skidway/distribute/accesslog/formats"
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // clf parses the Common Log Format (the NCSA one, see Apache's mod_log_config)
@@ -220,7 +221,7 @@ func startsQuoted(b []byte) bool {
 func countFields(b []byte) int {
 	n := 0
 	for i, c := range b {
-		if !isBlank(c) && (i == 0 || isBlank(b[i-1])) {
+		if !lex.IsBlank(c) && (i == 0 || lex.IsBlank(b[i-1])) {
 			n++
 		}
 	}

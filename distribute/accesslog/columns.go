@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // columns is the splitter of logs in the Extended Log File Format (W3C working draft
@@ -136,7 +138,7 @@ func (c *columns) cutNeeded(line []byte, v *values) bool {
 
 // skipColumns returns the place behind some columns of a line; -1 if it has not as many.
 func skipColumns(line []byte, at, n int) int {
-	for at < len(line) && isBlank(line[at]) {
+	for at < len(line) && lex.IsBlank(line[at]) {
 		at++
 	}
 	if next := wordsEnd(line, at, n, true); next >= 0 {
@@ -151,7 +153,7 @@ func skipColumns(line []byte, at, n int) int {
 // column returns where the value of the first column from a place on is, and the place behind
 // it; that is -1 if there is none.
 func column(b []byte, at int) (start, end, next int) {
-	for at < len(b) && isBlank(b[at]) {
+	for at < len(b) && lex.IsBlank(b[at]) {
 		at++
 	}
 	if at == len(b) {
@@ -186,7 +188,7 @@ func nextBlank(b []byte, at int) int {
 			return at + bits.TrailingZeros64(marks)/8
 		}
 	}
-	for at < len(b) && !isBlank(b[at]) {
+	for at < len(b) && !lex.IsBlank(b[at]) {
 		at++
 	}
 	return at
@@ -212,7 +214,7 @@ func (c *columns) directive(line []byte) {
 	case "#Fields":
 		c.setFields(value)
 	case gmtOffset:
-		if _, ok := utcOffset([]byte(value)); ok {
+		if _, ok := lex.UTCOffset([]byte(value)); ok {
 			c.zone = []byte(value)
 		}
 	case "#Date", "#Start-Date":
@@ -220,7 +222,7 @@ func (c *columns) directive(line []byte) {
 		if day, ok := columnDate([]byte(date)); ok {
 			c.setDate(day)
 			c.clock = [len(c.clock)]byte{}
-			if _, _, _, ok := clockTime([]byte(clock)); ok {
+			if _, _, _, ok := lex.ClockTime([]byte(clock)); ok {
 				copy(c.clock[:], clock)
 			}
 		}
@@ -275,7 +277,7 @@ func (c *columns) read(line []byte, times *timeReader) (record Record, ok bool) 
 				return record, false
 			}
 		}
-		for at < len(line) && isBlank(line[at]) {
+		for at < len(line) && lex.IsBlank(line[at]) {
 			at++
 		}
 		if needed.field == Date {
@@ -300,7 +302,7 @@ func (c *columns) read(line []byte, times *timeReader) (record Record, ok bool) 
 				at++
 			}
 		}
-		if at == len(line) || !isBlank(line[at]) {
+		if at == len(line) || !lex.IsBlank(line[at]) {
 			return record, false
 		}
 	}
@@ -310,13 +312,13 @@ func (c *columns) read(line []byte, times *timeReader) (record Record, ok bool) 
 // dateOf sets the date of a line that has only a time.
 func (c *columns) dateOf(v *values) {
 	clock := v[Clock]
-	if _, _, _, ok := clockTime(clock); !ok || len(clock) < len(c.clock) {
+	if _, _, _, ok := lex.ClockTime(clock); !ok || len(clock) < len(c.clock) {
 		return
 	}
 	// Servers write lines a little out of order: a day has passed if the clock fell by
 	// half a day. A line of the last ten minutes may still follow midnight, and counts
 	// for the new day.
-	if number(c.clock[:2])-number(clock[:2]) >= 12 {
+	if lex.Number(c.clock[:2])-lex.Number(clock[:2]) >= 12 {
 		c.setDate(c.date + 1)
 		copy(c.clock[:], clock)
 	} else if late := string(c.clock[:4]) == "00:0" && string(clock[:4]) == "23:5"; !late && bytes.Compare(clock[:len(c.clock)], c.clock[:]) > 0 {
@@ -336,7 +338,7 @@ func columnDate(b []byte) (Day, bool) {
 	case len(b) == dateLen:
 		return isoDate(b)
 	case len(b) == len("02/Jan/2006") && b[2] == '/' && b[6] == '/':
-		return dateDay(number(b[7:]), monthNumber(b[3:6]), number(b[:2]))
+		return dateDay(lex.Number(b[7:]), lex.MonthNumber(b[3:6]), lex.Number(b[:2]))
 	}
 	return 0, false
 }

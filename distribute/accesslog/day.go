@@ -1,6 +1,10 @@
 package accesslog
 
-import "time"
+import (
+	"time"
+
+	"skidway/distribute/accesslog/internal/lex"
+)
 
 // Day is a calendar day: the number of days since 1970-01-01 in the proleptic
 // Gregorian calendar. The zero value is 1970-01-01.
@@ -11,16 +15,6 @@ const secondsPerDay = 24 * 60 * 60
 // String returns the day written as 2006-01-02.
 func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
-}
-
-// dateDay returns the day of a date, and reports whether the calendar has that date.
-func dateDay(year, month, day int) (Day, bool) {
-	if year < 0 || month < 1 || month > 12 || day < 1 {
-		return 0, false
-	}
-	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	// time.Date carries the 31st of February over into March.
-	return Day(t.Unix() / secondsPerDay), t.Day() == day
 }
 
 // minutesPerDay is a day's length; log times have no leap seconds.
@@ -94,4 +88,16 @@ func localTime(date Day, minute int, local *time.Location) time.Time {
 func (c *calendar) update() {
 	year, month, day := time.Unix(c.minute*60, 0).In(c.zone).Date()
 	c.day, _ = dateDay(year, int(month), day)
+}
+
+// dateDay returns the day of a date, and reports whether the calendar has that date.
+func dateDay(year, month, day int) (Day, bool) {
+	days, ok := lex.Date(year, month, day)
+	return Day(days), ok
+}
+
+// isoDate reads b, which is dateLen long, as a date written as 2006-01-02.
+func isoDate(b []byte) (Day, bool) {
+	days, ok := lex.ISODate(b)
+	return Day(days), ok
 }

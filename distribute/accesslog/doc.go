@@ -32,5 +32,6 @@
 //   - A parser that [Choice.NewAuto] makes goes on where the format changes inside a file,
 //     and its State is of a version, so that another program refuses it.
 //
-// Package formats declares the formats, one in each file; the parsers for them are made here.
+// Package formats declares the formats and package wrappers the wrappers, one in each file; the
+// parsers for them are made here.
 package accesslog

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"skidway/distribute/accesslog/wrappers"
 )
 
 // An Explanation tells how the lines of a file are read.
@@ -94,16 +96,16 @@ func (unknown) Values() *Values                { return new(Values) }
 
 // nearest returns the format that reads most of a line, in at most depth wrappers.
 func nearest(line []byte, depth int) Format {
-	for i := range wrappers {
-		record, ok := wrappers[i].peel(line, nil)
+	for i := range wrappers.All {
+		record, ok := wrappers.All[i].Peel(line, nil)
 		if !ok || depth == 0 {
 			continue
 		}
-		inner := trimStart(record.inner)
-		if wrappers[i].name == "message" && !isObject(inner) && countPairs(inner) < 3 {
+		inner := trimStart(record.Inner)
+		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {
 			continue // a text of its own, in an object that has the fields
 		}
-		return wrappers[i].wrapped(nearest(inner, depth-1))
+		return wrapped(&wrappers.All[i], nearest(inner, depth-1))
 	}
 	if isObject(line) {
 		return unknownJSON

@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"net/netip"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A Field is one of the values that a line of an access log can have.
@@ -151,7 +153,7 @@ func (p *fieldParser) fits(line []byte) bool {
 		return false
 	}
 	status := v[Status]
-	return len(status) == 0 || status[0] == '-' || number(status) >= 0
+	return len(status) == 0 || status[0] == '-' || lex.Number(status) >= 0
 }
 
 // State implements [Parser].

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skidway/distribute/accesslog/formats"
+	"skidway/distribute/accesslog/wrappers"
 )
 
 // table has all formats, in the order of their declarations.
@@ -38,7 +39,7 @@ type Format struct {
 	layouts layouts
 	keys    map[Field][]string
 	fields  map[string]Field
-	peel    func(line, buffer []byte) (peeled, bool)
+	peel    func(line, buffer []byte) (wrappers.Record, bool)
 	inner   *Format
 	// fits reports whether a line that the parser accepts has the exact shape of
 	// the format: a parser is tolerant, and accepts lines that are rather
@@ -156,7 +157,7 @@ func ByName(name string) (Format, error) {
 		if err != nil {
 			return f, err
 		}
-		return w.wrapped(f), nil
+		return wrapped(w, f), nil
 	}
 	if f, ok, err := keyedByName(name); ok {
 		return f, err
@@ -300,13 +301,13 @@ func (e *election) find(line []byte, depth int) (f Format, state string, ok bool
 	if depth == 0 {
 		return Format{}, "", false
 	}
-	for i := range wrappers {
-		record, ok := wrappers[i].peel(line, nil)
-		if !ok || record.partial || record.skip {
+	for i := range wrappers.All {
+		record, ok := wrappers.All[i].Peel(line, nil)
+		if !ok || record.Partial || record.Skip {
 			continue
 		}
-		if f, _, ok := e.find(record.inner, depth-1); ok {
-			return wrappers[i].wrapped(f), "", true
+		if f, _, ok := e.find(record.Inner, depth-1); ok {
+			return wrapped(&wrappers.All[i], f), "", true
 		}
 	}
 	return Format{}, "", false

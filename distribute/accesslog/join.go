@@ -1,19 +1,17 @@
 package accesslog
 
-// maxJoined is the longest line that is joined of its parts, in bytes, and maxHeld bounds the
-// parts that are in a state.
-const (
-	maxJoined = 1 << 20
-	maxHeld   = 32 << 10
-)
+import "skidway/distribute/accesslog/wrappers"
+
+// maxHeld bounds the parts of lines that are in a state, in bytes.
+const maxHeld = 32 << 10
 
 // A joiner takes the wrapper off lines and joins lines that it holds in parts, those of
 // each stream by themselves.
 type joiner struct {
-	peel    func(line, buffer []byte) (peeled, bool)
+	peel    func(line, buffer []byte) (wrappers.Record, bool)
 	buffer  []byte
-	streams [streams]partStream
-	binary  binaryField
+	streams [wrappers.Streams]partStream
+	binary  wrappers.BinaryField
 }
 
 // A partStream is a stream whose lines may be in parts.
@@ -36,14 +34,14 @@ const (
 
 // join returns what a line holds. It is valid until the next call.
 func (j *joiner) join(line []byte) ([]byte, joinResult) {
-	if f := &j.binary; f.open && f.add(line) {
+	if f := &j.binary; f.Open && f.Add(line) {
 		switch {
-		case f.open || !f.message:
+		case f.Open || !f.Message:
 			return nil, nothing
-		case f.tooLong:
+		case f.TooLong:
 			return nil, tooLong
 		}
-		return f.value, joined
+		return f.Value, joined
 	}
 	record, ok := j.peel(line, j.buffer[:0])
 	if !ok {
@@ -51,27 +49,27 @@ func (j *joiner) join(line []byte) ([]byte, joinResult) {
 			return nil, notWrapped
 		}
 	}
-	j.buffer = record.buffer
-	s := &j.streams[record.stream]
+	j.buffer = record.Buffer
+	s := &j.streams[record.Stream]
 	switch {
-	case record.binary:
-		j.binary.begin(line)
+	case record.Binary:
+		j.binary.Begin(line)
 		return nil, nothing
-	case record.skip:
+	case record.Skip:
 		return nil, nothing
 	case s.counted:
-		s.counted = record.partial
+		s.counted = record.Partial
 		return nil, nothing
-	case !s.open && !record.partial:
-		return record.inner, joined
+	case !s.open && !record.Partial:
+		return record.Inner, joined
 	}
 	if !s.open {
 		s.parts, s.tooLong = s.parts[:0], false
 	}
-	if s.tooLong = s.tooLong || len(s.parts)+len(record.inner) > maxJoined; !s.tooLong {
-		s.parts = append(s.parts, record.inner...)
+	if s.tooLong = s.tooLong || len(s.parts)+len(record.Inner) > wrappers.MaxLine; !s.tooLong {
+		s.parts = append(s.parts, record.Inner...)
 	}
-	if s.open = record.partial; s.open {
+	if s.open = record.Partial; s.open {
 		return nil, nothing
 	}
 	if s.tooLong {
@@ -82,7 +80,7 @@ func (j *joiner) join(line []byte) ([]byte, joinResult) {
 
 // open reports whether a stream has a line that is not complete, or a binary field is not.
 func (j *joiner) open() bool {
-	if j.binary.open && !j.binary.flushed {
+	if j.binary.Open && !j.binary.Flushed {
 		return true
 	}
 	for i := range j.streams {
@@ -95,7 +93,7 @@ func (j *joiner) open() bool {
 
 // held reports whether the lines that are not complete are short enough for a state.
 func (j *joiner) held() bool {
-	if j.binary.open && !j.binary.flushed {
+	if j.binary.Open && !j.binary.Flushed {
 		return false
 	}
 	sum := 0

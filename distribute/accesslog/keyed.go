@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // logfmt is the splitter of lines of key=value pairs with blanks between; values may
@@ -46,7 +48,7 @@ func logfmtPairs(line []byte) func(yield func(key, value []byte) bool) {
 			line = line[end+1:]
 			var value []byte
 			if len(line) > 0 && line[0] == '"' {
-				quote := stringEnd(line, 1)
+				quote := lex.StringEnd(line, 1)
 				if quote < 0 {
 					return
 				}

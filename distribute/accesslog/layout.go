@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"strings"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A layout is the description of a line by what stands in it: values, and literal
@@ -116,22 +118,13 @@ func (p *layoutPart) valueEnd(b []byte) int {
 			from = at + 1
 			continue
 		}
-		escaped := p.quoted && isEscaped(b, at)
+		escaped := p.quoted && lex.IsEscaped(b, at)
 		listed := p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
 		if !escaped && !listed && (!p.stamp || isStamp(b[at+len(p.end)-1:])) {
 			return at
 		}
 		from = at + 1
 	}
-}
-
-// isEscaped reports whether an odd number of backslashes stands before b[at].
-func isEscaped(b []byte, at int) bool {
-	n := at
-	for n > 0 && b[n-1] == '\\' {
-		n--
-	}
-	return (at-n)%2 == 1
 }
 
 // A layoutPiece is literal text, or a value by its name in a notation of layouts.

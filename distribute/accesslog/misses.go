@@ -3,6 +3,8 @@ package accesslog
 import (
 	"hash/fnv"
 	"slices"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A search tries all formats and wrappers, which takes a hundred times as long as parsing. The
@@ -63,7 +65,7 @@ func shapeOf(line []byte) uint32 {
 	const length = 24 // a time, and what follows it
 	var start [length]byte
 	for i := range copy(start[:], line) {
-		if c := start[i]; c-'0' <= 9 || lower(c)-'a' <= 'f'-'a' {
+		if c := start[i]; c-'0' <= 9 || lex.Lower(c)-'a' <= 'f'-'a' {
 			start[i] = '0'
 		}
 	}

@@ -2,10 +2,10 @@ package accesslog
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
-	"math/bits"
 	"strings"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // objects is the splitter of lines that are a JSON object each. It reads what servers
@@ -171,21 +171,21 @@ func (s *objectScan) object(at int, keys *objectKeys) int {
 		case c == '"':
 		case c == '}':
 			return at + 1
-		case c == ',' || isSpace(c):
+		case c == ',' || lex.IsSpace(c):
 			at++
 			continue
 		default:
 			return -1
 		}
-		end := stringEnd(line, at+1)
+		end := lex.StringEnd(line, at+1)
 		if end < 0 {
 			return -1
 		}
 		name := line[at+1 : end]
-		if at = skipSpace(line, end+1); at == len(line) || line[at] != ':' {
+		if at = lex.SkipSpace(line, end+1); at == len(line) || line[at] != ':' {
 			return -1
 		}
-		if at = skipSpace(line, at+1); s.found != nil {
+		if at = lex.SkipSpace(line, at+1); s.found != nil {
 			at = s.show(at, string(name))
 		} else {
 			at = s.value(at, keys.find(name))
@@ -224,7 +224,7 @@ func (s *objectScan) value(at int, key *objectKey) int {
 	var end int
 	switch line[at] {
 	case '"':
-		if end = stringEnd(line, at+1); end < 0 {
+		if end = lex.StringEnd(line, at+1); end < 0 {
 			return -1
 		}
 		text = line[at+1 : end]
@@ -234,7 +234,7 @@ func (s *objectScan) value(at int, key *objectKey) int {
 		if line[at] == '{' && key != nil && len(key.inner.list) > 0 {
 			return s.object(at, &key.inner)
 		}
-		if end = nestedEnd(line, at); end < 0 {
+		if end = lex.NestedEnd(line, at); end < 0 {
 			return -1
 		}
 		if line[at] == '[' && key != nil {
@@ -242,7 +242,7 @@ func (s *objectScan) value(at int, key *objectKey) int {
 		}
 		s.learn(at+1, nested, key)
 	default:
-		end = unquotedEnd(line, at)
+		end = lex.UnquotedEnd(line, at)
 		text = line[at:end]
 		s.learn(at, unquoted, key)
 	}
@@ -275,75 +275,11 @@ func (s *objectScan) set(key *objectKey, text []byte) {
 	s.done = !s.all && s.ranks[Address] == 0 && (s.ranks[Time] == 0 || s.ranks[Date] == 0 && s.ranks[Clock] == 0)
 }
 
-// unquotedEnd returns the place behind the value without quotes at a place.
-func unquotedEnd(b []byte, at int) int {
-	for at < len(b) && b[at] != ',' && b[at] != '}' && b[at] != ']' && b[at] > ' ' {
-		at++
-	}
-	return at
-}
-
 // firstElement returns the string that the elements of an array begin with; nil if it is none.
 func firstElement(b []byte) []byte {
-	at := skipSpace(b, 0)
+	at := lex.SkipSpace(b, 0)
 	if at == len(b) || b[at] != '"' {
 		return nil
 	}
-	return b[at+1 : stringEnd(b, at+1)]
-}
-
-// nestedEnd returns the place behind the object or array at a place; -1 if it does not end.
-func nestedEnd(b []byte, at int) int {
-	for depth := 0; at < len(b); at++ {
-		switch b[at] {
-		case '"':
-			if at = stringEnd(b, at+1); at < 0 {
-				return -1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		}
-	}
-	return -1
-}
-
-// stringEnd returns where the quote is that ends the string whose text begins at a place; -1
-// if there is none.
-func stringEnd(b []byte, start int) int {
-	const ones, highs, quotes = 0x0101010101010101, 0x8080808080808080, 0x2222222222222222
-	// Most strings are short; long ones are searched faster by IndexByte.
-	short := min(len(b)-8, start+24)
-	for at := start; ; {
-		var next int
-		if at <= short {
-			x := binary.LittleEndian.Uint64(b[at:]) ^ quotes
-			marks := (x - ones) &^ x & highs // the lowest one is right
-			if marks == 0 {
-				at += 8
-				continue
-			}
-			next = bits.TrailingZeros64(marks) / 8
-		} else if next = bytes.IndexByte(b[at:], '"'); next < 0 {
-			return -1
-		}
-		if at += next; at == start || b[at-1] != '\\' || !isEscaped(b[start:], at-start) {
-			return at
-		}
-		at++
-	}
-}
-
-// isSpace reports whether a byte may stand between the tokens of JSON.
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// skipSpace returns the place of the first byte from a place on that is no space.
-func skipSpace(b []byte, at int) int {
-	for at < len(b) && isSpace(b[at]) {
-		at++
-	}
-	return at
+	return b[at+1 : lex.StringEnd(b, at+1)]
 }

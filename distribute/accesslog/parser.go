@@ -3,6 +3,8 @@ package accesslog
 import (
 	"net/netip"
 	"time"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // Verdict is the result of parsing a line.
@@ -113,7 +115,7 @@ func trimStart(line []byte) []byte {
 	const mark = "\ufeff"
 	for len(line) > 0 {
 		switch c := line[0]; {
-		case c == 0 || isBlank(c):
+		case c == 0 || lex.IsBlank(c):
 			line = line[1:]
 		case c == mark[0] && len(line) >= len(mark) && string(line[:len(mark)]) == mark:
 			line = line[len(mark):]
@@ -122,20 +124,4 @@ func trimStart(line []byte) []byte {
 		}
 	}
 	return line
-}
-
-// isBlank reports whether a byte separates fields, in all formats.
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
-
-// number reads b, all of it, as a decimal number; it is -1 if b is anything
-// but digits.
-func number(b []byte) int {
-	n := 0
-	for _, c := range b {
-		if c -= '0'; c > 9 {
-			return -1
-		}
-		n = n*10 + int(c)
-	}
-	return n
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strings"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A quickLayout reads most lines of a layout: those with an IPv4 address and the time of the last
@@ -140,7 +142,7 @@ func (q *quickLayout) read(line []byte, times *timeReader) (record Record, ok bo
 // endFrom is valueEnd of the value that begins at a place of the line.
 func (p *layoutPart) endFrom(line []byte, at int) int {
 	if p.quoted {
-		return stringEnd(line, at)
+		return lex.StringEnd(line, at)
 	}
 	end := p.valueEnd(line[at:])
 	if end < 0 {

@@ -9,6 +9,8 @@ import (
 	_ "time/tzdata" // zones must not depend on the machine
 
 	"pgregory.net/rapid"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // altered returns one of some texts in which a few bytes were replaced.
@@ -190,7 +192,7 @@ func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 		}
 		start := rapid.IntRange(0, len(b)).Draw(t, "start")
 		blank, quote := start, -1
-		for blank < len(b) && !isBlank(b[blank]) {
+		for blank < len(b) && !lex.IsBlank(b[blank]) {
 			blank++
 		}
 		for at := start; at < len(b) && quote < 0; at++ {
@@ -215,8 +217,8 @@ func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 				t.Fatalf("behind skipColumns(%q, %d, %d) is %d, want %d", b, start, words, next, want)
 			}
 		}
-		if got := stringEnd(b, start); got != quote {
-			t.Fatalf("stringEnd(%q, %d) = %d, want %d", b, start, got, quote)
+		if got := lex.StringEnd(b, start); got != quote {
+			t.Fatalf("lex.StringEnd(%q, %d) = %d, want %d", b, start, got, quote)
 		}
 	})
 }

@@ -1,5 +1,7 @@
 package accesslog
 
+import "skidway/distribute/accesslog/internal/lex"
+
 // An objectShape is what an object had between its values: servers write the keys of all
 // lines in one order. A line of the same shape is read without looking its keys up.
 type objectShape struct {
@@ -49,7 +51,7 @@ func (o *objectShape) read(s *objectScan) bool {
 		var value []byte
 		switch p.kind {
 		case quoted:
-			end := stringEnd(line, start)
+			end := lex.StringEnd(line, start)
 			if end < 0 {
 				return false
 			}
@@ -58,10 +60,10 @@ func (o *objectShape) read(s *objectScan) bool {
 			if start == len(line) || line[start] <= ' ' || line[start] == '"' || line[start] == '{' || line[start] == '[' {
 				return false
 			}
-			at = unquotedEnd(line, start)
+			at = lex.UnquotedEnd(line, start)
 			value = line[start:at]
 		case nested:
-			if at = nestedEnd(line, start-1); at < 0 {
+			if at = lex.NestedEnd(line, start-1); at < 0 {
 				return false
 			}
 			if p.key != nil && line[start-1] == '[' {

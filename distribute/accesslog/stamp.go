@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"encoding/binary"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // stampLen is the length of a time in the Common Log Format with its brackets:
@@ -82,7 +84,7 @@ func (r *stampReader) read(b []byte) (Day, bool) {
 	zone := binary.LittleEndian.Uint64(t[16:]) & zoneMask
 	end := binary.LittleEndian.Uint64(t[19:]) & endMask
 	// Second 60 is a leap second.
-	seconds := number(t[18:20])
+	seconds := lex.Number(t[18:20])
 	if seconds < 0 || seconds > 60 {
 		return 0, false
 	}
@@ -102,63 +104,17 @@ func (r *stampReader) read(b []byte) (Day, bool) {
 // convert reads all but the seconds of t, which looks like
 // 10/Oct/2000:13:55:36 -0700.
 func (r *stampReader) convert(t []byte) (Day, bool) {
-	date, ok := dateDay(number(t[7:11]), monthNumber(t[3:6]), number(t[0:2]))
+	date, ok := dateDay(lex.Number(t[7:11]), lex.MonthNumber(t[3:6]), lex.Number(t[0:2]))
 	if !ok {
 		return 0, false
 	}
-	minute, ok := minuteOfDay(t[12:14], t[15:17])
+	minute, ok := lex.MinuteOfDay(t[12:14], t[15:17])
 	if !ok {
 		return 0, false
 	}
-	offset, ok := signedMinutes(t[21], t[22:24], t[24:26])
+	offset, ok := lex.SignedMinutes(t[21], t[22:24], t[24:26])
 	if !ok {
 		return 0, false
 	}
 	return r.calendar.in(date, minute, offset), true
-}
-
-// signedMinutes reads an offset from UTC as minutes.
-func signedMinutes(sign byte, hours, minutes []byte) (int, bool) {
-	offset, ok := minuteOfDay(hours, minutes)
-	if sign == '-' {
-		return -offset, ok
-	}
-	return offset, ok && sign == '+'
-}
-
-// minuteOfDay reads hours and minutes as minutes.
-func minuteOfDay(hours, minutes []byte) (int, bool) {
-	h, m := number(hours), number(minutes)
-	return h*60 + m, h >= 0 && h < 24 && m >= 0 && m < 60
-}
-
-// monthNumber returns the number of an English month's short name, or 0.
-func monthNumber(name []byte) int {
-	switch string(name) {
-	case "Jan":
-		return 1
-	case "Feb":
-		return 2
-	case "Mar":
-		return 3
-	case "Apr":
-		return 4
-	case "May":
-		return 5
-	case "Jun":
-		return 6
-	case "Jul":
-		return 7
-	case "Aug":
-		return 8
-	case "Sep":
-		return 9
-	case "Oct":
-		return 10
-	case "Nov":
-		return 11
-	case "Dec":
-		return 12
-	}
-	return 0
 }

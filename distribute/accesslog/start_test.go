@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"testing"
+
+	"skidway/distribute/accesslog/wrappers"
 )
 
 // FuzzLineStart compares what the start of a line says with what its parser reads, and the
@@ -64,7 +66,7 @@ func TestStartsAreThoseOfTheParserAtPresent(t *testing.T) {
 		t.Error("the parser has gone over to another format")
 	}
 	for name, p := range map[string]Parser{
-		"behind a host": newCLF(Options{}, true), "in a wrapper": wrappers[0].wrapped(named("common")).New(Options{}),
+		"behind a host": newCLF(Options{}, true), "in a wrapper": wrapped(&wrappers.All[0], named("common")).New(Options{}),
 	} {
 		if readsStart(p) {
 			t.Errorf("%s: a start is read", name)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // SuggestLayout returns a layout for [ByLayout] that reads most of the lines: it has the first
@@ -92,7 +94,7 @@ func lineWords(line []byte, separators string) (words []span) {
 	isSeparator := func(c byte) bool { return strings.IndexByte(separators, c) >= 0 }
 	for i := 0; i < len(line); {
 		if line[i] == '"' {
-			if end := stringEnd(line[i:], 1); end > 1 {
+			if end := lex.StringEnd(line[i:], 1); end > 1 {
 				words = append(words, span{i + 1, i + end})
 				i += end + 1
 				continue
@@ -122,7 +124,7 @@ func findTime(line []byte, words []span) (at span, name string, ok bool) {
 			switch {
 			case value[2] == '/':
 				name = "$time_local"
-			case number(value[:10]) >= 0:
+			case lex.Number(value[:10]) >= 0:
 				name = "$msec"
 			default:
 				name = "$time_iso8601"

@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"encoding/binary"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A timeReader reads times in the notations of access logs:
@@ -46,7 +48,7 @@ func (r *timeReader) read(b []byte) (Day, bool) {
 	r.day = r.calendar.of(w)
 	switch {
 	case w.seconds >= 0:
-		rest, _ := afterSeconds(b[w.seconds:])
+		rest, _ := lex.AfterSeconds(b[w.seconds:])
 		r.last.set(b, w.seconds, len(b)-len(rest), 5)
 	case w.epoch && r.calendar.zone == nil:
 		// The number of seconds in a day is a multiple of 100.
@@ -72,13 +74,13 @@ type written struct {
 func readTime(b []byte) (written, bool) {
 	switch {
 	case len(b) >= len("10/Oct/2000:13:55:36") && b[2] == '/' && b[6] == '/' && (b[11] == ':' || b[11] == ' '):
-		date, ok := dateDay(number(b[7:11]), monthNumber(b[3:6]), number(b[:2]))
+		date, ok := dateDay(lex.Number(b[7:11]), lex.MonthNumber(b[3:6]), lex.Number(b[:2]))
 		return withClock(b, date, 12, ok)
 	case len(b) >= len("2000-10-10T13:55") && b[4] == '-' && b[7] == '-' && (b[10] == 'T' || b[10] == ' '):
 		date, ok := isoDate(b[:dateLen])
 		return withClock(b, date, 11, ok)
 	case len(b) >= len("2000/10/10 13:55") && b[4] == '/' && b[7] == '/' && b[10] == ' ':
-		date, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:10]))
+		date, ok := dateDay(lex.Number(b[:4]), lex.Number(b[5:7]), lex.Number(b[8:10]))
 		return withClock(b, date, 11, ok)
 	case len(b) == dateLen && b[4] == '-':
 		date, ok := isoDate(b)
@@ -100,15 +102,15 @@ func withClock(b []byte, date Day, at int, valid bool) (written, bool) {
 	return w, ok
 }
 
-// readClock reads a time of day as clockTime does.
+// readClock reads a time of day as lex.ClockTime does.
 func readClock(b []byte) (w written, ok bool) {
 	w.seconds = -1
-	if w.minute, w.offset, w.zoned, ok = clockTime(b); !ok {
+	if w.minute, w.offset, w.zoned, ok = lex.ClockTime(b); !ok {
 		return w, false
 	}
 	if at := len("15:04:"); at < len(b) && b[at-1] == ':' {
-		w.seconds, w.second = at, number(b[at:at+2])
-		rest, _ := afterSeconds(b[at:])
+		w.seconds, w.second = at, lex.Number(b[at:at+2])
+		rest, _ := lex.AfterSeconds(b[at:])
 		if fraction := b[at+2 : len(b)-len(rest)]; len(fraction) > 0 {
 			w.nanos = nanoseconds(fraction[1:])
 		}
@@ -120,20 +122,20 @@ func readClock(b []byte) (w written, ok bool) {
 // of them, by the number of digits.
 func sinceEpoch(b []byte) (w written, ok bool) {
 	whole, fraction, hasFraction := bytes.Cut(b, []byte("."))
-	if hasFraction && number(fraction) < 0 {
+	if hasFraction && lex.Number(fraction) < 0 {
 		return w, false
 	}
 	switch len(whole) {
 	case epochLen:
 	case epochLen + 3, epochLen + 6, epochLen + 9:
-		if number(whole[epochLen:]) < 0 {
+		if lex.Number(whole[epochLen:]) < 0 {
 			return w, false
 		}
 		whole, fraction = whole[:epochLen], whole[epochLen:]
 	default:
 		return w, false
 	}
-	seconds := number(whole)
+	seconds := lex.Number(whole)
 	if seconds < 0 {
 		return w, false
 	}
@@ -145,14 +147,6 @@ func sinceEpoch(b []byte) (w written, ok bool) {
 
 // epochLen is the number of digits of the seconds since 1970, from 2001 to 2286.
 const epochLen = 10
-
-// isoDate reads b, which is dateLen long, as a date written as 2006-01-02.
-func isoDate(b []byte) (Day, bool) {
-	if b[4] != '-' || b[7] != '-' {
-		return 0, false
-	}
-	return dateDay(number(b[:4]), number(b[5:7]), number(b[8:]))
-}
 
 // readTwo returns the day of a time whose date and time of day are two fields, and
 // whether they are. zone is the offset of such times from UTC, as #GMT-Offset has it: nil
@@ -168,19 +162,19 @@ func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 	var hourMinute uint64 // as they are written; 0: not alone
 	if len(clock) == clockLen && zone == nil {
 		hourMinute = binary.LittleEndian.Uint64(clock) & clockMask
-		if second := number(clock[clockLen-2:]); hourMinute == r.clock && hourMinute != 0 && second >= 0 && second <= 60 {
+		if second := lex.Number(clock[clockLen-2:]); hourMinute == r.clock && hourMinute != 0 && second >= 0 && second <= 60 {
 			return r.clockDay, true
 		}
 	}
 	var padded [clockLen]byte
-	minute, offset, hasOffset, ok := clockTime(padClock(clock, &padded))
+	minute, offset, hasOffset, ok := lex.ClockTime(padClock(clock, &padded))
 	if !ok {
 		return 0, false
 	}
 	local := r.calendar.local
 	if zone != nil && !hasOffset {
 		local = r.calendar.stated
-		offset, hasOffset = utcOffset(zone)
+		offset, hasOffset = lex.UTCOffset(zone)
 	}
 	if hasOffset {
 		return r.calendar.in(r.dateDay, minute, offset), true
@@ -206,7 +200,7 @@ func (r *timeReader) keepBoth(line, date, clock []byte, day Day) {
 	if len(clock) < seconds+2 || clock[seconds-1] != ':' {
 		return
 	}
-	rest, _ := afterSeconds(clock[seconds:])
+	rest, _ := lex.AfterSeconds(clock[seconds:])
 	r.both.set(line[at:end], end-len(clock)+seconds-at, end-len(rest)-at, 5)
 	r.bothDay = day
 }
@@ -242,7 +236,7 @@ func americanDate(b []byte) (Day, bool) {
 	}
 	month, rest, _ := bytes.Cut(b, []byte("/"))
 	day, year, found := bytes.Cut(rest, []byte("/"))
-	n := number(year)
+	n := lex.Number(year)
 	switch {
 	case !found || len(month) == 0 || len(day) == 0:
 		return 0, false
@@ -251,5 +245,5 @@ func americanDate(b []byte) (Day, bool) {
 	case len(year) != 4:
 		return 0, false
 	}
-	return dateDay(n, number(month), number(day))
+	return dateDay(n, lex.Number(month), lex.Number(day))
 }

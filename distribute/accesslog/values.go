@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"time"
+
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // A FieldSet is a set of fields.
@@ -124,7 +126,7 @@ func (v *Values) twoFields() (w written, ok bool) {
 	}
 	w.date = date
 	if !w.zoned && v.raw[clockZone] != nil {
-		w.offset, w.zoned = utcOffset(v.raw[clockZone])
+		w.offset, w.zoned = lex.UTCOffset(v.raw[clockZone])
 	}
 	return w, true
 }
@@ -141,7 +143,7 @@ func (v *Values) Status() (int, bool) {
 	if !ok || len(value) == 0 || len(value) > 3 {
 		return 0, false
 	}
-	status := number(value)
+	status := lex.Number(value)
 	return status, status > 0
 }
 
@@ -152,7 +154,7 @@ func (v *Values) Bytes() (int64, bool) {
 	if !ok || len(value) == 0 || len(value) > 18 {
 		return 0, false
 	}
-	n := number(value)
+	n := lex.Number(value)
 	return int64(n), n >= 0
 }
 
@@ -214,8 +216,8 @@ func readDuration(b []byte, unit time.Duration) (time.Duration, bool) {
 			unit = time.Second
 		}
 	}
-	n := number(whole)
-	if len(whole) == 0 || len(whole) > 18 || n < 0 || time.Duration(n) > maxDuration/unit || hasFraction && number(fraction) < 0 {
+	n := lex.Number(whole)
+	if len(whole) == 0 || len(whole) > 18 || n < 0 || time.Duration(n) > maxDuration/unit || hasFraction && lex.Number(fraction) < 0 {
 		return 0, false
 	}
 	return time.Duration(n)*unit + time.Duration(nanoseconds(fraction))*unit/time.Second, true

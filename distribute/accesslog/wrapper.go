@@ -5,29 +5,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"skidway/distribute/accesslog/wrappers"
 )
 
-// A wrapper is what a container runtime, a log shipper or syslog puts around each line
-// of a log. The name of a wrapped format begins with that of its wrapper:
-// "docker:combined".
-type wrapper struct {
-	name, description, example string
-	// peel takes the wrapper off a line. It may use the buffer, which is empty.
-	peel func(line, buffer []byte) (peeled, bool)
-}
-
-// A WrapperInfo describes a wrapper for people.
-type WrapperInfo struct{ Name, Description, Example string }
-
-// Wrappers returns all wrappers. A name and a colon before that of a format is the format
+// Wrappers returns all wrappers. The name of one and a colon before that of a format is the format
 // in the wrapper, for [ByName].
-func Wrappers() []WrapperInfo {
-	list := make([]WrapperInfo, len(wrappers))
-	for i, w := range wrappers {
-		list[i] = WrapperInfo{w.name, w.description, w.example}
-	}
-	return list
-}
+func Wrappers() []wrappers.Wrapper { return slices.Clone(wrappers.All[:]) }
 
 // Wrapper returns the names of the wrappers that the format's lines are in, each with a
 // colon behind it; empty if there is none.
@@ -38,38 +22,12 @@ func (f Format) Wrapper() string {
 	return strings.TrimSuffix(f.name, f.inner.name) + f.inner.Wrapper()
 }
 
-// peeled is what a wrapper holds: a line, or a part of one.
-type peeled struct {
-	inner []byte // perhaps in the buffer
-	// buffer is the buffer for the next line.
-	buffer []byte
-	// partial means that the line goes on in the next record of the stream.
-	partial bool
-	skip    bool  // it holds no line, nor a part of one
-	binary  bool  // it is the name of a binary field, which follows
-	stream  uint8 // below streams
-}
-
-const streams = 2 // standard output and standard error
-
-// wrappers is the table of all wrappers, specific ones first.
-var wrappers = [...]wrapper{
-	{"docker", "Docker's json-file log driver", `{"log":"…\n","stream":"stdout","time":"2026-11-20T14:00:05.123456789Z"}`, peelDocker},
-	{"cri", "containerd, CRI-O: /var/log/pods of Kubernetes", `2026-11-20T14:00:05.123456789Z stdout F …`, peelCRI},
-	{"syslog", "syslog (RFC 5424, RFC 3164, rsyslog's file format)", `Nov 20 14:00:05 host nginx[1]: …`, peelSyslog},
-	{"fluentd", "Fluentd's file output: time, tag, tabs between", "2026-11-20T14:00:05+01:00\ttag\t…", peelFluentd},
-	{"timestamp", "a time before each line: kubectl, CloudWatch", `2026-11-20T14:00:05.123Z …`, peelTimestamp},
-	{"compose", "docker compose: the name of the service and a bar", `web-1  | …`, peelCompose},
-	{"journal", "journalctl -o export", "__REALTIME_TIMESTAMP=1795183205123456\nMESSAGE=…\n", peelJournal},
-	{"message", "JSON with the line in message, msg, log or MESSAGE", `{"message":"…"}`, peelMessage},
-}
-
 // wrapped returns the format of lines that the wrapper holds.
-func (w *wrapper) wrapped(f Format) Format {
+func wrapped(w *wrappers.Wrapper, f Format) Format {
 	return Format{
-		name: w.name + ":" + f.name, description: f.description, peel: w.peel, inner: &f,
+		name: w.Name + ":" + f.name, description: f.description, peel: w.Peel, inner: &f,
 		parser: func(o Options) Parser {
-			p := &wrappedParser{joiner: joiner{peel: w.peel}}
+			p := &wrappedParser{joiner: joiner{peel: w.Peel}}
 			o.State = p.restore(o.State)
 			p.inner = f.New(o)
 			return p
@@ -122,10 +80,10 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 		}
 		*s = partStream{parts: s.parts[:0], counted: true}
 	}
-	if p.binary.open && p.binary.message {
+	if p.binary.Open && p.binary.Message {
 		yield(Record{}, Unparsable)
 	}
-	p.binary.flush()
+	p.binary.Flush()
 	p.inner.Flush(yield)
 }
 
@@ -133,28 +91,28 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 // counted, o where a line is open, b in a binary field; then the length and the parts of each
 // line that is open, or the state of the field, and the state of the inner parser.
 func (p *wrappedParser) State() string {
-	state, parts := []byte(strings.Repeat("-", streams)), ""
+	state, parts := []byte(strings.Repeat("-", wrappers.Streams)), ""
 	for i, s := range p.streams {
 		switch {
 		case s.counted:
 			state[i] = 'c'
-		case s.open && !p.binary.open && p.held():
+		case s.open && !p.binary.Open && p.held():
 			state[i] = 'o'
 			parts += strconv.Itoa(len(s.parts)) + ":" + string(s.parts)
 		}
 	}
-	if p.binary.open {
-		state[0], parts = 'b', p.binary.state()
+	if p.binary.Open {
+		state[0], parts = 'b', p.binary.State()
 	}
 	return string(state) + parts + p.inner.State()
 }
 
 // restore reads what State wrote and returns the state of the inner parser.
 func (p *wrappedParser) restore(state string) string {
-	if len(state) < streams {
+	if len(state) < wrappers.Streams {
 		return ""
 	}
-	letters, rest := state[:streams], state[streams:]
+	letters, rest := state[:wrappers.Streams], state[wrappers.Streams:]
 	for i := range p.streams {
 		s := &p.streams[i]
 		s.counted = letters[i] == 'c'
@@ -166,7 +124,7 @@ func (p *wrappedParser) restore(state string) string {
 		}
 	}
 	if letters[0] == 'b' {
-		return p.binary.restore(rest)
+		return p.binary.Restore(rest)
 	}
 	return rest
 }
@@ -182,8 +140,8 @@ func detectWrapped(lines [][]byte, depth int) (format Format, votes int, ok bool
 		return Format{}, 0, false
 	}
 	_, plain := detectPlain(lines)
-	for i := range wrappers {
-		inner := peelAll(wrappers[i].peel, lines)
+	for i := range wrappers.All {
+		inner := peelAll(wrappers.All[i].Peel, lines)
 		if len(inner) == 0 {
 			continue
 		}
@@ -192,7 +150,7 @@ func detectWrapped(lines [][]byte, depth int) (format Format, votes int, ok bool
 			format, votes = detectPlain(inner)
 		}
 		if votes > 0 && votes >= plain {
-			return wrappers[i].wrapped(format), votes, true
+			return wrapped(&wrappers.All[i], format), votes, true
 		}
 	}
 	return Format{}, 0, false
@@ -200,7 +158,7 @@ func detectWrapped(lines [][]byte, depth int) (format Format, votes int, ok bool
 
 // peelAll returns what a wrapper holds in lines; nil if it holds less than half of those
 // that are not blank.
-func peelAll(peel func(line, buffer []byte) (peeled, bool), lines [][]byte) [][]byte {
+func peelAll(peel func(line, buffer []byte) (wrappers.Record, bool), lines [][]byte) [][]byte {
 	var inner [][]byte
 	j := joiner{peel: peel}
 	held, blank := 0, 0
@@ -230,14 +188,14 @@ func peelAll(peel func(line, buffer []byte) (peeled, bool), lines [][]byte) [][]
 
 // unwrap returns the wrapper that the name of a format begins with, and the rest of the
 // name; nil if it has none.
-func unwrap(name string) (w *wrapper, inner string) {
+func unwrap(name string) (w *wrappers.Wrapper, inner string) {
 	prefix, inner, found := strings.Cut(name, ":")
 	if !found {
 		return nil, name
 	}
-	i := slices.IndexFunc(wrappers[:], func(w wrapper) bool { return w.name == prefix })
+	i := slices.IndexFunc(wrappers.All[:], func(w wrappers.Wrapper) bool { return w.Name == prefix })
 	if i < 0 {
 		return nil, name
 	}
-	return &wrappers[i], inner
+	return &wrappers.All[i], inner
 }

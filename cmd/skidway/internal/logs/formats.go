@@ -66,7 +66,7 @@ func listFormats() (list []listedFormat) {
 		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Specification(), f.Aliases(), f.Origins()})
 	}
 	for _, w := range accesslog.Wrappers() {
-		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, "", nil, nil})
+		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, w.Specification, nil, nil})
 	}
 	return list
 }

@@ -1,42 +1,55 @@
-package accesslog
+package wrappers
 
-import "bytes"
+import (
+	"bytes"
+
+	"skidway/distribute/accesslog/internal/lex"
+)
+
+// syslog is a header of RFC 5424, RFC 3164 or rsyslog's file format.
+var syslog = Wrapper{
+	Name:          "syslog",
+	Description:   "syslog (RFC 5424, RFC 3164, rsyslog's file format)",
+	Specification: "https://www.rfc-editor.org/rfc/rfc5424",
+	Example:       `Nov 20 14:00:05 host nginx[1]: …`,
+	Peel:          peelSyslog,
+}
 
 // peelSyslog takes a header of RFC 3164, RFC 5424 or rsyslog's file format off a line.
-func peelSyslog(line, buffer []byte) (peeled, bool) {
+func peelSyslog(line, buffer []byte) (Record, bool) {
 	rest := line
 	if len(rest) > 0 && rest[0] == '<' {
 		end := bytes.IndexByte(rest[:min(len(rest), len("<191>"))], '>')
-		if end < 2 || number(rest[1:end]) < 0 {
-			return peeled{}, false
+		if end < 2 || lex.Number(rest[1:end]) < 0 {
+			return Record{}, false
 		}
 		rest = rest[end+1:]
 		if after, ok := bytes.CutPrefix(rest, []byte("1 ")); ok {
 			rest, ok = afterRFC5424(after)
-			return peeled{inner: rest, buffer: buffer}, ok
+			return Record{Inner: rest, Buffer: buffer}, ok
 		}
 	}
 	after, ok := afterTimestamp(rest)
 	if !ok {
 		if after, ok = afterBSDTime(rest); !ok {
-			return peeled{}, false
+			return Record{}, false
 		}
 	}
 	_, after, found := bytes.Cut(after, []byte(" ")) // the host's name
 	tag, message, ended := bytes.Cut(after, []byte(": "))
 	if !found || !ended || bytes.ContainsAny(tag, " \"") {
-		return peeled{}, false
+		return Record{}, false
 	}
-	return peeled{inner: message, buffer: buffer}, true
+	return Record{Inner: message, Buffer: buffer}, true
 }
 
 // afterBSDTime returns what follows the time of RFC 3164, such as "Nov  2 14:00:05 ".
 func afterBSDTime(b []byte) ([]byte, bool) {
 	const length = len("Nov 20 14:00:05 ")
-	if len(b) < length || monthNumber(b[:3]) == 0 || b[3] != ' ' || b[6] != ' ' || b[length-1] != ' ' {
+	if len(b) < length || lex.MonthNumber(b[:3]) == 0 || b[3] != ' ' || b[6] != ' ' || b[length-1] != ' ' {
 		return nil, false
 	}
-	if _, _, _, ok := clockTime(b[7 : length-1]); !ok || number(bytes.TrimLeft(b[4:6], " ")) < 0 {
+	if _, _, _, ok := lex.ClockTime(b[7 : length-1]); !ok || lex.Number(bytes.TrimLeft(b[4:6], " ")) < 0 {
 		return nil, false
 	}
 	return b[length:], true
@@ -54,7 +67,7 @@ func afterRFC5424(b []byte) ([]byte, bool) {
 	}
 	for len(b) > 0 && b[0] == '[' { // a ] in a value is escaped
 		end := 1
-		for end < len(b) && (b[end] != ']' || isEscaped(b, end)) {
+		for end < len(b) && (b[end] != ']' || lex.IsEscaped(b, end)) {
 			end++
 		}
 		if end == len(b) {
