@@ -125,19 +125,18 @@ func (l layouts) clfStart(o Options) *clfStart {
 	return &clfStart{newStampReader(o), end}
 }
 
-// read reads a line, and reports whether it is such a line.
-func (c *clfStart) read(line []byte) (Record, bool) {
-	addr, n := ipv4(line)
-	if n == 0 || len(line) < n+clfMiddleLen+len(c.end) {
-		return Record{}, false
+// read returns the day of a line that begins with an IPv4 address, of n bytes, and reports whether
+// it is such a line.
+func (c *clfStart) read(line []byte, n int) (Day, bool) {
+	if len(line) < n+clfMiddleLen+len(c.end) {
+		return 0, false
 	}
 	rest := line[n:]
 	if string(rest[:len(clfNames)]) != clfNames || !isStamp(rest[len(clfNames):]) ||
 		string(rest[clfMiddleLen:clfMiddleLen+len(c.end)]) != c.end {
-		return Record{}, false
+		return 0, false
 	}
-	day, ok := c.stamps.read(rest[len(clfNames):])
-	return Record{Addr: addr, Day: day}, ok
+	return c.stamps.read(rest[len(clfNames):])
 }
 
 // Values implements [Parser].

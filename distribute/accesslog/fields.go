@@ -90,20 +90,25 @@ type fieldParser struct {
 	values   Values
 	proxies  *proxyList
 	port     bool // as in [Format]
-	start    *clfStart
 	quick    *quickLayout
 	columns  *columns // the splitter, if it is one and no more is asked for
 }
 
 // Parse implements [Parser].
 func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
-	if p.start != nil {
-		if record, ok := p.start.read(line); ok {
-			return record, Parsed
+	if q := p.quick; q != nil {
+		var addr netip.Addr
+		var n int
+		if q.start != nil {
+			addr, n = ipv4(line)
+			if day, ok := q.start.read(line, n); ok && n > 0 {
+				return Record{addr, day}, Parsed
+			}
 		}
-	}
-	if p.quick != nil {
-		if record, ok := p.quick.read(line, &p.times); ok {
+		if record, ok := q.read(line, n, &p.times); ok {
+			if q.start != nil {
+				record.Addr = addr
+			}
 			return record, Parsed
 		}
 	}

@@ -135,7 +135,7 @@ func (f Format) New(o Options) Parser {
 	o.utc = f.utc
 	p := &fieldParser{
 		splitter: f.splitter(o.State), scope: o.scope(), times: newTimeReader(o), values: o.values(f.unit),
-		proxies: newProxyList(o), port: f.port, start: f.layouts.clfStart(o), quick: f.layouts.quick(o, f.port),
+		proxies: newProxyList(o), port: f.port, quick: f.layouts.quick(o, f.port),
 	}
 	if c, ok := p.splitter.(*columns); ok && p.scope == needed {
 		p.columns = c

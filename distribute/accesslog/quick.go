@@ -14,7 +14,8 @@ import (
 type quickLayout struct {
 	head  string
 	steps []quickStep
-	port  bool // may follow the address
+	port  bool      // may follow the address
+	start *clfStart // of lines that begin as the Common Log Format does; nil if none do
 }
 
 // A quickStep is some values up to one that is read, or to the end of a text that decides where
@@ -32,7 +33,7 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 	if o.scope() != needed || len(l) == 0 {
 		return nil
 	}
-	q := &quickLayout{head: l[0].head, port: port}
+	q := &quickLayout{head: l[0].head, port: port, start: l.clfStart(o)}
 	words, found := 0, FieldSet(0)
 	for i := 0; i < l[0].needed; i++ {
 		part := &l[0].parts[i]
@@ -81,14 +82,22 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 	return q
 }
 
-// read reads a line, and reports whether it could.
-func (q *quickLayout) read(line []byte, times *timeReader) (record Record, ok bool) {
-	if len(line) < len(q.head) || string(line[:len(q.head)]) != q.head {
+// read reads a line, and reports whether it could. If there is a start, which did not read the line,
+// the line begins with an address of n bytes, which the caller has read.
+func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record, ok bool) {
+	if q.head != "" && (len(line) < len(q.head) || string(line[:len(q.head)]) != q.head) {
 		return Record{}, false
 	}
-	at := len(q.head)
-	for i := range q.steps {
-		step := &q.steps[i]
+	at, steps := len(q.head), q.steps
+	if q.start != nil {
+		rest, ok := cutPrefix(line[n:], steps[0].end) // the user stands behind it
+		if n == 0 || !ok {
+			return Record{}, false
+		}
+		at, steps = len(line)-len(rest), steps[1:]
+	}
+	for i := range steps {
+		step := &steps[i]
 		if step.words > 0 {
 			if at = wordsEnd(line, at, step.words, false); at < 0 {
 				return Record{}, false
@@ -100,10 +109,11 @@ func (q *quickLayout) read(line []byte, times *timeReader) (record Record, ok bo
 		switch step.field {
 		case Address:
 			addr, n := ipv4(line[at:])
-			if at += n; n == 0 {
+			if n == 0 {
 				return Record{}, false
 			}
-			if record.Addr = addr; q.port {
+			record.Addr = addr
+			if at += n; q.port {
 				at += portLen(line, at)
 			}
 		case Time:
@@ -178,28 +188,28 @@ func portLen(line []byte, at int) int {
 // and, with tabs, where a word begins with a quote.
 func wordsEnd(line []byte, at, words int, tabs bool) int {
 	const blank, tab, comma, quote = ' ' * eachByte, '\t' * eachByte, ',' * eachByte, '"' * eachByte
-	for start := at; at+8 <= len(line); at += 8 {
+	var last, blanksLast uint64 // the word before, and its blanks
+	if tabs {
+		blanksLast = 0x80 << 56
+	}
+	for ; at+8 <= len(line); at += 8 {
 		word := binary.LittleEndian.Uint64(line[at:])
 		blanks := zeroBytes(word ^ blank)
 		if tabs {
 			blanks |= zeroBytes(word ^ tab)
 		}
-		if blanks == 0 && (!tabs || at > start && line[at] != '"') {
+		if blanks == 0 && (!tabs || line[at] != '"' || blanksLast>>56 == 0) {
+			last, blanksLast = word, 0
 			continue
 		}
-		var before uint64 // the bytes one place before
-		if at > start {
-			before = binary.LittleEndian.Uint64(line[at-1:])
-		} else if before = word << 8; tabs {
-			before |= ' '
-		}
-		blanksBefore, odd := zeroBytes(before^blank), uint64(0) // odd: where a value goes on or begins that may have blanks
+		blanksBefore := blanks<<8 | blanksLast>>56
+		var odd uint64 // where a value goes on or begins that may have blanks
 		if tabs {
-			blanksBefore |= zeroBytes(before ^ tab)
 			odd = zeroBytes(word^quote) & blanksBefore
 		} else {
-			odd = zeroBytes(before^comma) & blanks
+			odd = zeroBytes((word<<8|last>>56)^comma) & blanks
 		}
+		last, blanksLast = word, blanks
 		ends := blanks &^ blanksBefore
 		if count := int(ends >> 7 * eachByte >> 56); count < words {
 			if odd != 0 {

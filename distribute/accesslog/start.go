@@ -39,8 +39,8 @@ func StartOf(p Parser) LineStart {
 			return LineStart{&p.stamps, &p.values}
 		}
 	case *fieldParser:
-		if p.start != nil && p.start.end == startEnd {
-			return LineStart{&p.start.stamps, nil}
+		if p.quick != nil && p.quick.start != nil && p.quick.start.end == startEnd {
+			return LineStart{&p.quick.start.stamps, nil}
 		}
 	}
 	return LineStart{}
