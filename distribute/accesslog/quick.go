@@ -22,6 +22,7 @@ type quickLayout struct {
 // the last one ends.
 type quickStep struct {
 	words      int         // that are skipped; the end of the last one is that of the step if field is noField
+	last       *layoutPart // the last word, which may have blanks; nil: it has none
 	part       *layoutPart // that is skipped behind the words; nil: none
 	field      Field       // Address, Time, or the Clock behind a Date: it is read behind the words
 	end        string      // of the step; its first bytes are text
@@ -57,7 +58,7 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 				if words++; part.end == " " {
 					continue
 				}
-				step.words = words
+				step.words, step.last = words, part
 			default:
 				step.part = part
 			}
@@ -140,7 +141,14 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 		end := at + len(step.end)
 		if max(end, at+8) > len(line) || binary.LittleEndian.Uint64(line[at:])&step.mask != step.text ||
 			len(step.end) > 8 && string(line[at+8:end]) != step.end[8:] {
-			return Record{}, false
+			if step.last == nil {
+				return Record{}, false
+			}
+			more := step.last.valueEnd(line[at:])
+			if more < 0 {
+				return Record{}, false
+			}
+			end += more
 		}
 		if at = end; len(step.end) == 1 && step.text == ' ' {
 			at = behindBlanks(line, at)

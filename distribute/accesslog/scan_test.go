@@ -148,6 +148,9 @@ func TestWordsOfALineEndWhereItsFieldsEnd(t *testing.T) {
 		{`[$time_iso8601] "$a" $remote_addr $b`, `[2026-11-20T14:00:05Z] "x" 203.0.113.7 y z`, `[2026-11-20T14:00:06Z] "x\" 203.0.113.7 " 203.0.113.8 y z`, "203.0.113.8"},
 		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 x "y 203.0.113.7" 203.0.113.8`, "203.0.113.8"},
 		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 "x 203.0.113.7 " y 203.0.113.8`, "203.0.113.8"},
+		{`[$time_local] $a "$remote_addr"`, `[10/Oct/2000:13:55:36 -0700] x "203.0.113.7"`, `[10/Oct/2000:13:55:37 -0700] x, "203.0.113.7" y "203.0.113.8" - - - -`, "203.0.113.8"},
+		{"envoy", named("envoy").example, `[2021-02-11T16:29:25.123Z] "GET / HTTP/1.1" 418 - via_upstream - "-" 0 135 3 1 "203.0.113.8" "curl/8.5" "c2b1b2b5" "www.example.org" "10.0.0.9:8080"`, "203.0.113.8"},
+		{`$remote_addr $remote_user [$time_local] "$request"`, `203.0.113.7 - [10/Oct/2000:13:55:36 -0700] "GET /"`, `203.0.113.8 a [b [10/Oct/2000:13:55:37 -0700] "GET /"`, "203.0.113.8"},
 		{"aws-alb", named("aws-alb").example, strings.Replace(named("aws-alb").example, ":2817", "", 1), "203.0.113.7"},
 	} {
 		f, err := ByName(c.format)
