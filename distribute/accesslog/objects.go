@@ -116,16 +116,16 @@ func (o *objects) scan(line []byte, v *values, s scope) bool {
 		keys = &o.needed
 	}
 	v.clear(s)
-	scan := objectScan{line: line, values: v, all: s != needed, ranks: noRanks}
-	if s == exact { // the lines of which may be any
-		return scan.object(0, keys) >= 0
+	found := objectValues{values: v, all: s != needed, ranks: noRanks}
+	if s != exact { // the lines of which may be any
+		if o.shape.read(line, &found) {
+			return true
+		}
+		v.clear(s)
+		found.ranks, found.done = noRanks, false
 	}
-	if o.shape.read(&scan) {
-		return true
-	}
-	v.clear(s)
-	scan.ranks, scan.done = noRanks, false
-	if o.shape.learns() {
+	scan := objectScan{line: line, objectValues: found}
+	if s != exact && o.shape.learns() {
 		scan.shape = &o.shape
 	}
 	end := scan.object(0, keys)
@@ -138,13 +138,18 @@ func (o *objects) scan(line []byte, v *values, s scope) bool {
 	return end >= 0
 }
 
-// An objectScan goes through a line that is an object.
-type objectScan struct {
-	line   []byte
+// objectValues are the values that were found in an object.
+type objectValues struct {
 	values *values
 	ranks  [numFields]uint8 // of the values that were found
 	all    bool
 	done   bool // the rest cannot change what was asked for
+}
+
+// An objectScan goes through a line that is an object.
+type objectScan struct {
+	line []byte
+	objectValues
 
 	shape  *objectShape // learns that of the line; nil: none does
 	behind int          // the end of the last value that it has learned
@@ -266,7 +271,7 @@ func (s *objectScan) learn(end int, kind valueKind, key *objectKey) {
 }
 
 // set sets the field of a key, unless it is null or a better key has set it.
-func (s *objectScan) set(key *objectKey, text []byte) {
+func (s *objectValues) set(key *objectKey, text []byte) {
 	if key.field == noField || text == nil || string(text) == "null" || s.ranks[key.field] <= key.rank {
 		return
 	}

@@ -37,8 +37,8 @@ const (
 )
 
 // read reads a line of the shape, and reports whether it has it. If not, some values may be set.
-func (o *objectShape) read(s *objectScan) bool {
-	line, at := s.line, 0
+func (o *objectShape) read(line []byte, found *objectValues) bool {
+	at := 0
 	if !o.whole {
 		return false
 	}
@@ -76,7 +76,7 @@ func (o *objectShape) read(s *objectScan) bool {
 		if p.key == nil {
 			continue
 		}
-		if s.set(p.key, value); s.done {
+		if found.set(p.key, value); found.done {
 			o.misses = 0
 			return true
 		}
