@@ -1,6 +1,10 @@
 package accesslog
 
-import "skidway/distribute/accesslog/internal/lex"
+import (
+	"encoding/binary"
+
+	"skidway/distribute/accesslog/internal/lex"
+)
 
 // An objectShape is what an object had between its values: servers write the keys of all
 // lines in one order. A line of the same shape is read without looking its keys up.
@@ -16,7 +20,13 @@ type shapePiece struct {
 	text []byte // up to the first byte of the value, or behind a quote or a bracket
 	kind valueKind
 	key  *objectKey // nil: the value is skipped
+
+	// The start of the text as words, and masks of the bytes that it has.
+	words, masks [pieceLen / 8]uint64
 }
+
+// pieceLen is the length of the longest piece that is compared by words, in bytes.
+const pieceLen = 32
 
 // A valueKind is how the end of a value is found.
 type valueKind uint8
@@ -45,7 +55,13 @@ func (o *objectShape) read(line []byte, found *objectValues) bool {
 	for i := range o.pieces {
 		p := &o.pieces[i]
 		start := at + len(p.text)
-		if start > len(line) || string(line[at:start]) != string(p.text) {
+		if at+pieceLen <= len(line) && len(p.text) <= pieceLen {
+			b := line[at : at+pieceLen]
+			if (binary.LittleEndian.Uint64(b)^p.words[0])&p.masks[0]|(binary.LittleEndian.Uint64(b[8:])^p.words[1])&p.masks[1]|
+				(binary.LittleEndian.Uint64(b[16:])^p.words[2])&p.masks[2]|(binary.LittleEndian.Uint64(b[24:])^p.words[3])&p.masks[3] != 0 {
+				return false
+			}
+		} else if start > len(line) || string(line[at:start]) != string(p.text) {
 			return false
 		}
 		var value []byte
@@ -97,7 +113,7 @@ func (o *objectShape) learns() bool {
 // add appends the text before a value, which must not change until finish is called.
 func (o *objectShape) add(text []byte, kind valueKind, key *objectKey) {
 	o.text = append(o.text, text...)
-	o.pieces = append(o.pieces, shapePiece{text, kind, key})
+	o.pieces = append(o.pieces, shapePiece{text: text, kind: kind, key: key})
 }
 
 // finish ends the shape. Lines are read by it if it is whole.
@@ -107,5 +123,14 @@ func (o *objectShape) finish(whole bool) {
 	for i := range o.pieces {
 		n := len(o.pieces[i].text)
 		o.pieces[i].text, rest = rest[:n:n], rest[n:]
+		o.pieces[i].setWords()
+	}
+}
+
+// setWords sets the words and their masks.
+func (p *shapePiece) setWords() {
+	for i, c := range p.text[:min(len(p.text), pieceLen)] {
+		p.words[i/8] |= uint64(c) << (i % 8 * 8)
+		p.masks[i/8] |= 0xff << (i % 8 * 8)
 	}
 }
