@@ -40,7 +40,7 @@ const (
 var fieldNames = [numFields]string{
 	Address: "address", Time: "time", Date: "date", Clock: "clock", Status: "status", Request: "request",
 	Method: "method", Host: "host", Path: "path", Protocol: "protocol", Referrer: "referrer", Agent: "agent",
-	User: "user", Bytes: "bytes", Duration: "duration", Country: "country", ended: "ended",
+	User: "user", Bytes: "bytes", Duration: "duration", Country: "country", duration2: "duration2", duration3: "duration3", ended: "ended",
 }
 
 // String returns the field's name, such as "address".

@@ -82,7 +82,7 @@ func mustFields(text string) map[Field][]string {
 		if field < 0 {
 			panic("unknown field " + words[0])
 		}
-		keys[Field(field)] = words[1:]
+		keys[Field(field)] = append(keys[Field(field)], words[1:]...)
 	}
 	return keys
 }

@@ -131,7 +131,7 @@ func (p *layoutPart) valueEnd(b []byte) int {
 type layoutPiece struct {
 	literal string
 	name    string // empty: it is literal text
-	field   Field
+	variable
 }
 
 // newLayout makes a layout of pieces. The error says why lines of it cannot be cut.
@@ -188,7 +188,7 @@ func mustLayouts(texts []string) layouts {
 }
 
 func mustLayout(text string) *layout {
-	l, err := compileLayout(text, nginxValue, nginxPieces)
+	l, err := compileLayout(text)
 	if err != nil {
 		panic(&LayoutError{text, err})
 	}

@@ -1,10 +1,13 @@
 package accesslog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Why a layout cannot be used.
@@ -26,6 +29,49 @@ func (e *LayoutError) Error() string { return fmt.Sprintf("layout %q: %v", e.Lay
 // Unwrap returns the reason.
 func (e *LayoutError) Unwrap() error { return e.Err }
 
+// variables are what layouts have for values: the variables of nginx and the directives of Apache's
+// mod_log_config, with the argument in lower case where it names a header. Of several values for a
+// field in a layout, the one that stands first here is read. The last of the times are those of
+// %{…}t. The $date and $clock of a time in two places, and the durations that are added up, are
+// not nginx's.
+var variables = rankedVariables(`
+	address   $remote_addr $realip_remote_addr $proxy_protocol_addr $http_x_forwarded_for $proxy_add_x_forwarded_for
+	address   %a %h %{c}a %{c}h %{x-forwarded-for}i
+	time      $time_local $time_iso8601 $msec %t %{time}t %{sec}t
+	date      $date
+	clock     $clock
+	status    $status %s
+	request   $request %r
+	method    $request_method %m
+	path      $request_uri $uri %U
+	protocol  $server_protocol %H
+	host      $host $http_host $server_name %{host}i %V %v
+	referrer  $http_referer %{referer}i
+	agent     $http_user_agent %{user-agent}i
+	user      $remote_user %u
+	bytes     $body_bytes_sent $bytes_sent %b %B %O
+	duration  $request_time $processing_1 %D %{ms}T %{us}T %T %{s}T
+	duration2 $processing_2
+	duration3 $processing_3
+	country   $geoip2_data_country_code $geoip_country_code $http_cf_ipcountry
+	country   %{cf-ipcountry}i %{GEOIP_COUNTRY_CODE}e %{MM_COUNTRY_CODE}e`)
+
+// A variable is the field of a value, and how good it is for that: the least rank is the best.
+type variable struct {
+	field Field
+	rank  int
+}
+
+func rankedVariables(text string) map[string]variable {
+	known := map[string]variable{}
+	for field, names := range mustFields(text) {
+		for rank, name := range names {
+			known[name] = variable{field, rank}
+		}
+	}
+	return known
+}
+
 // ByLayout returns the format of lines that a server writes with a layout of the
 // user's own: the value of nginx's log_format, or of Apache's LogFormat, or such a
 // directive as it stands in the server's configuration. The error is a *[LayoutError].
@@ -34,11 +80,7 @@ func (e *LayoutError) Unwrap() error { return e.Err }
 // variables. The client's address is $remote_addr, %h or %a, and only without one
 // of these $realip_remote_addr, $proxy_protocol_addr or the header X-Forwarded-For.
 func ByLayout(text string) (Format, error) {
-	value, parse := nginxValue, nginxPieces
-	if strings.Contains(text, "%") && !strings.Contains(text, "$") {
-		value, parse = apacheValue, apachePieces
-	}
-	l, err := compileLayout(text, value, parse)
+	l, err := compileLayout(text)
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
@@ -61,37 +103,46 @@ func (l *layout) unit() time.Duration {
 	return time.Second
 }
 
-// compileLayout returns the layout that a text describes in a notation.
-func compileLayout(text string, value func(string) (string, error), parse func(string) ([]layoutPiece, error)) (*layout, error) {
-	text, err := value(text)
+// compileLayout returns the layout that a text describes. It is in Apache's notation if it has
+// only that one's sign.
+func compileLayout(text string) (*layout, error) {
+	text, err := layoutValue(text)
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := parse(text)
-	if err != nil {
-		return nil, err
+	sign, value := "$", appendVariable
+	if strings.Contains(text, "%") && !strings.Contains(text, "$") {
+		sign, value = "%", appendDirective
+	}
+	var pieces []layoutPiece
+	for text != "" {
+		literal, rest, found := strings.Cut(text, sign)
+		if pieces = appendLiteral(pieces, literal); !found {
+			break
+		}
+		if pieces, text, err = value(pieces, rest); err != nil {
+			return nil, err
+		}
 	}
 	return newLayout(pieces)
 }
 
-// appendValue appends a value. If a field is there already, the value with the lesser
-// rank keeps it.
-func appendValue(pieces []layoutPiece, ranks *[numFields]int, name string, field Field, rank int) []layoutPiece {
-	if field != noField {
-		for i, piece := range pieces {
-			if piece.field != field {
-				continue
-			}
-			if ranks[field] <= rank {
-				field = noField
-			} else {
-				pieces[i].field = noField
-			}
-			break
+// appendValue appends a value with the field that it is known for. If there is a value of the
+// field already, the better one keeps it.
+func appendValue(pieces []layoutPiece, name, known string) []layoutPiece {
+	v := variables[known]
+	for i, piece := range pieces {
+		if v.field == noField || piece.field != v.field {
+			continue
 		}
-		ranks[field] = rank
+		if piece.rank <= v.rank {
+			v.field = noField
+		} else {
+			pieces[i].field = noField
+		}
+		break
 	}
-	return append(pieces, layoutPiece{name: name, field: field})
+	return append(pieces, layoutPiece{name: name, variable: v})
 }
 
 // appendLiteral appends a text between values, unless it is empty.
@@ -100,4 +151,182 @@ func appendLiteral(pieces []layoutPiece, literal string) []layoutPiece {
 		return pieces
 	}
 	return append(pieces, layoutPiece{literal: literal})
+}
+
+// layoutValue returns the value of a log_format directive of nginx, which has a name, perhaps
+// escape=…, and strings in quotes that are joined; of a LogFormat directive of Apache, which has a
+// string in quotes, and its name behind; or of such strings alone. Another text is the value itself.
+func layoutValue(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if directive, ok := strings.CutPrefix(text, "log_format"); ok {
+		_, value := cutWord(directive) // its name
+		if word, rest := cutWord(value); strings.HasPrefix(word, "escape=") {
+			value = rest
+		}
+		return joinQuoted("log_format", strings.TrimSuffix(strings.TrimSpace(value), ";"), true)
+	}
+	if directive, ok := strings.CutPrefix(text, "LogFormat"); ok {
+		return joinQuoted("LogFormat", directive, false)
+	}
+	switch alone := strings.TrimSuffix(text, ";"); {
+	case len(alone) > 1 && alone[0] == '\'':
+		return joinQuoted("log_format", alone, true)
+	case strings.HasPrefix(text, `"%`) && strings.HasSuffix(text, `"`) && strings.Contains(text, `\"`):
+		return joinQuoted("LogFormat", text, false)
+	}
+	return text, nil
+}
+
+// cutWord cuts off the word that text starts with.
+func cutWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	end := strings.IndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return text, ""
+	}
+	return text[:end], strings.TrimSpace(text[end:])
+}
+
+// joinQuoted returns the string in single or double quotes with which text begins, or all of them
+// joined.
+func joinQuoted(directive, text string, all bool) (string, error) {
+	var joined strings.Builder
+	for text = strings.TrimSpace(text); ; text = strings.TrimSpace(text) {
+		if text == "" || text[0] != '\'' && text[0] != '"' {
+			return "", fmt.Errorf("%s: the value must stand in quotes", directive)
+		}
+		end := 1
+		for end < len(text) && text[end] != text[0] {
+			c := text[end]
+			if c == '\\' && end+1 < len(text) {
+				end++
+				c = cmp.Or(map[byte]byte{'t': '\t', 'n': '\n'}[text[end]], text[end])
+			}
+			joined.WriteByte(c)
+			end++
+		}
+		if end == len(text) {
+			return "", fmt.Errorf("%s: a quote is not closed", directive)
+		}
+		if text = strings.TrimSpace(text[end+1:]); text == "" || !all {
+			return joined.String(), nil
+		}
+	}
+}
+
+// appendVariable appends the variable of nginx that text, behind its sign, begins with.
+func appendVariable(pieces []layoutPiece, text string) (_ []layoutPiece, rest string, err error) {
+	name, rest := variableName(text)
+	switch name {
+	case "":
+		return nil, "", errors.New("a $ that no name of a variable follows")
+	case "binary_remote_addr":
+		return nil, "", errors.New("$binary_remote_addr is not text: log $remote_addr")
+	}
+	return appendValue(pieces, "$"+name, "$"+name), rest, nil
+}
+
+// variableName returns the name that text starts with, also in braces.
+func variableName(text string) (name, rest string) {
+	if strings.HasPrefix(text, "{") {
+		name, rest, _ = strings.Cut(text[1:], "}")
+		return name, rest
+	}
+	end := 0
+	for end < len(text) && isNameByte(text[end]) {
+		end++
+	}
+	return text[:end], text[end:]
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
+// appendDirective appends the directive of Apache that text, behind its sign, begins with.
+func appendDirective(pieces []layoutPiece, text string) (_ []layoutPiece, rest string, err error) {
+	d, rest, err := readDirective(text)
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case d.letter == '%':
+		return appendLiteral(pieces, "%"), rest, nil
+	case d.letter == 't' && d.argument == "":
+		pieces = appendValue(appendLiteral(pieces, "["), "%t", "%t")
+		return appendLiteral(pieces, "]"), rest, nil
+	case d.letter == 't':
+		pieces, err = appendTime(pieces, d.argument)
+		return pieces, rest, err
+	}
+	return appendValue(pieces, d.name(), d.name()), rest, nil
+}
+
+// An apacheDirective is one %… of a LogFormat.
+type apacheDirective struct {
+	argument string // in braces
+	letter   byte
+}
+
+// name returns the directive's name in variables.
+func (d apacheDirective) name() string {
+	switch {
+	case d.argument == "":
+		return "%" + string(d.letter)
+	case d.letter == 'i':
+		return "%{" + strings.ToLower(d.argument) + "}i"
+	}
+	return "%{" + d.argument + "}" + string(d.letter)
+}
+
+// readDirective reads what follows a %: conditions and modifiers, which change nothing
+// here, an argument, and the letter.
+func readDirective(text string) (d apacheDirective, rest string, err error) {
+	text = strings.TrimLeft(text, "0123456789,!<>")
+	if strings.HasPrefix(text, "{") {
+		argument, after, found := strings.Cut(text[1:], "}")
+		if !found {
+			return d, "", errors.New("a { is not closed")
+		}
+		d.argument, text = argument, strings.TrimLeft(after, "<>")
+	}
+	if strings.HasPrefix(text, "^") && len(text) >= 3 { // ^ti, ^to, ^FU, ^FB
+		text = text[2:]
+		d.argument = "^" + d.argument
+	}
+	if text == "" {
+		return d, "", errors.New("a % that no letter follows")
+	}
+	d.letter = text[0]
+	return d, text[1:], nil
+}
+
+// readTimes are the notations of strftime that are read.
+var readTimes = []string{
+	"%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M:%S %z",
+	"%d/%b/%Y:%H:%M:%S", "%d/%b/%Y %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M",
+}
+
+// appendTime appends the value of %{…}t: a time in the notation of strftime that is one of those
+// that are read, or seconds since 1970.
+func appendTime(pieces []layoutPiece, notation string) ([]layoutPiece, error) {
+	notation = strings.TrimPrefix(strings.TrimPrefix(notation, "begin:"), "end:")
+	open, end := "", ""
+	if strings.HasPrefix(notation, "[") && strings.HasSuffix(notation, "]") {
+		open, notation, end = "[", notation[1:len(notation)-1], "]"
+	}
+	notation = strings.NewReplacer("%F", "%Y-%m-%d", "%T", "%H:%M:%S", "%R", "%H:%M").Replace(notation)
+	known := "%{time}t"
+	switch notation {
+	case "sec", "msec", "usec", "%s":
+		known = "%{sec}t"
+	case "msec_frac", "usec_frac", "%z", "%Z":
+		open, known, end = "", "", ""
+	default:
+		if !slices.Contains(readTimes, notation) {
+			return nil, fmt.Errorf("%%{%s}t is a time that cannot be read: log %%t, or %%{%%Y-%%m-%%dT%%H:%%M:%%S%%z}t", notation)
+		}
+	}
+	pieces = appendValue(appendLiteral(pieces, open), "%{"+notation+"}t", known)
+	return appendLiteral(pieces, end), nil
 }
