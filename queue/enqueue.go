@@ -1,13 +1,9 @@
 package queue
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,8 +51,11 @@ func (q *Queue) enqueueOne(ctx context.Context, job encodedJob, o *Options) Resu
 	if err := q.register(ctx); err != nil {
 		return Result{Err: err}
 	}
-	if job.durable || o.RequestKey != "" {
-		return q.enqueue(ctx, []encodedJob{job}, requestOf(o, 0))[0]
+	switch {
+	case o.RequestKey != "":
+		return q.enqueueRequest(ctx, []encodedJob{job}, o)[0]
+	case job.durable:
+		return q.enqueue(ctx, []encodedJob{job}, nil)[0]
 	}
 	id, err := q.batcher.add(ctx, q, job)
 	return Result{ID: id, Err: err}
@@ -80,23 +79,24 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 		}
 		return results
 	}
+	if len(jobs) > 0 && jobs[0].Options.RequestKey != "" {
+		return c.enqueueRequest(ctx, jobs)
+	}
 	type chunk struct {
 		queue   *Queue
 		jobs    []encodedJob
 		indexes []int
 		load    scriptLoad
 	}
-	chunks, failed, sent := map[*Queue]*chunk{}, map[*Queue]error{}, 0
+	chunks, failed := map[*Queue]*chunk{}, map[*Queue]error{}
 	send := func(c *chunk) {
-		defer func() { sent++ }()
 		if err := failed[c.queue]; err != nil {
 			for _, index := range c.indexes {
-				// err by %v: these jobs were certainly not added.
-				results[index].Err = fmt.Errorf("%w: %v", ErrNotSent, err)
+				results[index].Err = notSent(err)
 			}
 			return
 		}
-		for i, result := range c.queue.enqueue(ctx, c.jobs, requestOf(&jobs[c.indexes[0]].Options, sent)) {
+		for i, result := range c.queue.enqueue(ctx, c.jobs, nil) {
 			results[c.indexes[i]] = result
 			var duplicate *DuplicateError
 			if result.Err != nil && !errors.As(result.Err, &duplicate) {
@@ -132,30 +132,8 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	return results
 }
 
-// A request is a part of a call with [Options.RequestKey].
-type request struct{ id, digest []byte }
-
-// requestOf returns the request that adds chunk number part of a call's jobs; nil if the call has no
-// key.
-func requestOf(o *Options, part int) *request {
-	if o.RequestKey == "" {
-		return nil
-	}
-	short := func(text string) []byte {
-		sum := sha256.Sum256([]byte(strconv.Itoa(part) + " " + text))
-		return sum[:16]
-	}
-	return &request{short(o.RequestKey), short(o.RequestDigest)}
-}
-
-// sameRequest returns an error unless the jobs with some options can be added by one call.
-func sameRequest(first, other *Options) error {
-	if first.RequestKey != other.RequestKey || first.RequestDigest != other.RequestDigest ||
-		first.RequestKey != "" && cmp.Or(first.Queue, DefaultQueue) != cmp.Or(other.Queue, DefaultQueue) {
-		return invalid("the jobs of a call must all have the same request key, digest and queue, or no request key")
-	}
-	return nil
-}
+// notSent returns the error of jobs that were certainly not added, because of the error of others.
+func notSent(err error) error { return fmt.Errorf("%w: %v", ErrNotSent, err) }
 
 // A scriptLoad is the work and the bytes of the jobs that one script adds.
 type scriptLoad struct{ work, size int }
@@ -171,7 +149,8 @@ func (l *scriptLoad) take(job encodedJob) bool {
 }
 
 // enqueue adds jobs with one script and returns one result for each. A nil request can't be
-// repeated.
+// repeated. Of one that was sent before, enqueue returns the results of then, which may be fewer or
+// more.
 func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob, of *request) []Result {
 	results := make([]Result, len(jobs))
 	failed := func(err error) []Result {
@@ -187,6 +166,9 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob, of *request) []R
 	var unconfirmed *rdb.UnconfirmedError
 	if err != nil && !errors.As(err, &unconfirmed) {
 		return failed(err)
+	}
+	if repeated && reply.Len() > 0 && reply.Len() <= len(of.jobs) {
+		jobs, results = of.jobs[:reply.Len()], make([]Result, reply.Len())
 	}
 	if reply.Len() != len(jobs) {
 		return failed(&rdb.OutcomeUnknownError{Op: "enqueue", Err: fmt.Errorf("%d ids for %d jobs", reply.Len(), len(jobs))})
@@ -219,7 +201,7 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob, of *request) (reply
 	}
 	var args []any
 	if of != nil {
-		script, keys, args = enqueueOnceScript, requestKeys(q.keys), append([]any{of.id, of.digest}, enqueueArgs(jobs)...)
+		script, keys, args = enqueueOnceScript, requestKeys(q.keys), append(of.args(), enqueueArgs(jobs)...)
 	} else {
 		args = argsOf(jobs)
 	}
@@ -234,7 +216,7 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob, of *request) (reply
 	}
 	switch {
 	case reply.Word == "other":
-		err = &DuplicateError{Key: hex.EncodeToString(of.id)}
+		err = &DuplicateError{Key: of.key}
 	case reply.Word == "ok" && of != nil:
 		repeated, reply = reply.Int(0) == 1, reply.From(1)
 	case reply.Word == "ok" && script == enqueuePlainScript:

@@ -53,8 +53,10 @@ type Options struct {
 	// RequestKey, of at most 512 bytes, makes a call that adds jobs repeatable: for 24 hours, a later
 	// call with the same key adds nothing and returns the same ids, with [Result.Repeated]. All jobs
 	// of the call must have the same key, digest and queue. A later call with another RequestDigest,
-	// which stands for the jobs, has a [DuplicateError] without an Owner. A queue remembers its
-	// last 100,000 calls, of 32 MiB together.
+	// which stands for the jobs, adds nothing and has a [DuplicateError] without an Owner. A queue
+	// remembers its last 100,000 calls, of 32 MiB together. A call whose jobs are all duplicates is
+	// forgotten, if it was sent at once. Middleware must pass on the same jobs for the same call; it
+	// may change their headers.
 	RequestKey, RequestDigest string
 
 	// Headers are stored with the job unchanged, for trace ids or tenants: at most

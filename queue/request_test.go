@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -55,5 +56,82 @@ func TestJobsOfACallHaveOneRequestKey(t *testing.T) {
 	parent.Options.Then = []queue.NewJob{job("", "k")}
 	if err := d.client.Validate(parent); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("a job that follows has a request key: %v", err)
+	}
+}
+
+// call returns n jobs of one call with a request key, which all have some options.
+func call(key, digest string, n int, o queue.Options) (jobs []queue.NewJob) {
+	o.Queue, o.RequestKey, o.RequestDigest = "q", key, digest
+	for i := range n {
+		jobs = append(jobs, queue.NewJob{Args: queue.Raw("a", fmt.Append(nil, i)), Options: o})
+	}
+	return jobs
+}
+
+func TestCallWithAKeyOfOtherJobsAddsNone(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	unique := queue.Options{Unique: queue.Unique{Key: "u"}}
+	d.add("a", unique)
+	waiting := func() int {
+		depth, err := d.queue.Depth(t.Context())
+		d.must(err)
+		return depth.Waiting
+	}
+	for name, jobs := range map[string][]queue.NewJob{
+		"one job": call("1", "d", 1, queue.Options{}), "one part": call("2", "d", 10, queue.Options{}),
+		"duplicates in the first part": append(call("3", "d", 500, unique), call("3", "d", 1, queue.Options{})...),
+	} {
+		d.must(d.client.EnqueueMany(t.Context(), jobs)[len(jobs)-1].Err)
+		before := waiting()
+		var other *queue.DuplicateError
+		results := d.client.EnqueueMany(t.Context(), call(jobs[0].Options.RequestKey, "other", 1200, queue.Options{}))
+		if !errors.As(results[0].Err, &other) || other.Owner != "" || !errors.Is(results[1199].Err, queue.ErrNotSent) {
+			t.Errorf("%s: %v … %v", name, results[0], results[1199])
+		}
+		if n := waiting(); n != before {
+			t.Errorf("%s: %d jobs wait, want %d", name, n, before)
+		}
+	}
+}
+
+func TestRepeatedCallTakesThePartsOfTheFirst(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	short, long := queue.Options{}, queue.Options{MaxAttempts: 3, Delay: time.Hour}
+	for key, options := range map[string][2]queue.Options{"longer": {short, long}, "shorter": {long, short}} {
+		first, again := d.client.EnqueueMany(t.Context(), call(key, "d", 700, options[0])), d.client.EnqueueMany(t.Context(), call(key, "d", 700, options[1]))
+		for i := range first {
+			d.must(first[i].Err)
+			if first[i].ID != again[i].ID || !again[i].Repeated || first[i].Repeated {
+				t.Fatalf("%s: job %d is %+v, then %+v", key, i, first[i], again[i])
+			}
+		}
+	}
+}
+
+func TestLostReplyOfACallWithAKeyLeavesItsOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	d, proxy := setupProxied(t)
+	d.must(d.client.EnqueueMany(t.Context(), call("first", "d", 1, queue.Options{}))[0].Err) // the script is known
+	lost := proxy.DropReply(1)
+	results := d.client.EnqueueMany(t.Context(), call("k", "d", 700, queue.Options{}))
+	<-lost
+	var unknown *rdb.OutcomeUnknownError
+	if !errors.As(results[0].Err, &unknown) || errors.As(results[699].Err, &unknown) || !errors.Is(results[699].Err, queue.ErrNotSent) {
+		t.Errorf("%v … %v", results[0], results[699])
+	}
+}
+
+func TestCallThatTheClientSendsAgainIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	d := setup(t, redistest.Open(t, proxy.URL))
+	d.must(d.client.EnqueueMany(t.Context(), call("first", "d", 1, queue.Options{}))[0].Err)
+	lost := proxy.DropReply(1)
+	results := d.client.EnqueueMany(t.Context(), call("k", "d", 1, queue.Options{}))
+	<-lost
+	if results[0].Err != nil || results[0].Repeated {
+		t.Errorf("%+v: no other call has added the job", results[0])
 	}
 }

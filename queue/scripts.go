@@ -27,7 +27,7 @@ var (
 	countersScript     = scripts.Idempotent("counters", "read counters")
 	depthScript        = scripts.Idempotent("depth", "count jobs")
 	enqueuePlainScript = scripts.Script("enqueue_plain", "enqueue", plainKeyNames...)
-	enqueueOnceScript  = scripts.Idempotent("enqueue_once", "enqueue", requestKeyNames...)
+	enqueueOnceScript  = scripts.IdempotentChange("enqueue_once", "enqueue", requestKeyNames...)
 	enqueueScript      = scripts.Script("enqueue", "enqueue")
 	eventsScript       = scripts.Idempotent("events", "keep events")
 	fetchLookScript    = scripts.Idempotent("fetch_look", "look before a fetch")

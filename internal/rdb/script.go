@@ -13,6 +13,7 @@ import (
 type Script struct {
 	op         string // what it does, for errors
 	idempotent bool
+	known      bool                              // its caller must know whether it was run
 	words      Words                             // of its replies; nil: they have none
 	lua        func(embedded bool) *redis.Script // the embedded server gets it without flags
 }
@@ -31,12 +32,15 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (R
 // Do is Run without parsing the reply.
 func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
 	var answer *redis.Cmd
+	lost := false // a reply, so that the script may have been run
 	call := func() error {
 		answer = s.lua(db.Embedded()).EvalSha(ctx, db.UniversalClient, keys, args...)
 		if unknownScript(answer.Err()) {
 			answer = s.lua(db.Embedded()).Eval(ctx, db.UniversalClient, keys, args...)
 		}
-		return answer.Err()
+		err := answer.Err()
+		lost = lost || err != nil && connection(err) && !notRun(err)
+		return err
 	}
 	again := notRun
 	if s.idempotent {
@@ -46,6 +50,8 @@ func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*r
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		return answer, nil
+	case s.known && lost:
+		return nil, &OutcomeUnknownError{s.op, err}
 	case s.idempotent, answer == nil: // it was not sent
 		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}

@@ -1,26 +1,27 @@
 -- Adds the jobs of a request, all or none, unless the request has added them before.
--- ARGV: id of the request, 16 bytes of a digest of its jobs, groups as in enqueue_groups.lua
--- Returns {'ok', 1 if the jobs were added before else 0, ids as of enqueue.lua}; {'other'} if
--- other jobs were added by a request with the id.
+-- ARGV: id of the request, 16 bytes of a digest of its jobs, 8 bytes of a token of the call, '1' if
+--       no other requests belong to it, groups as in enqueue_groups.lua
+-- Returns {'ok', 1 if another call has added the jobs else 0, ids as of enqueue.lua, which may be
+-- fewer or more if they were added before}; {'other'} if other jobs were added by a request with the id.
 -- @include queue delay enqueue_groups
 local KEEP_MS, MAX_REQUESTS, MAX_BYTES = 86400000, 100000, 33554432
-local id, digest = ARGV[1], ARGV[2]
+local id, digest, token, whole = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 
 local known = call('HGET', IDEM, id)
 if known and tonumber(call('ZSCORE', IDEM_EXPIRY, id) or 0) > now then
   if string.sub(known, 1, 16) ~= digest then return {'other'} end
-  local ids = {'ok', 1}
-  for one in string.gmatch(string.sub(known, 17), '%S+') do ids[#ids + 1] = one end
+  local ids = {'ok', string.sub(known, 17, 24) == token and 0 or 1}
+  for one in string.gmatch(string.sub(known, 25), '%S+') do ids[#ids + 1] = one end
   return ids
 end
 
-local ids = add_groups({'ok', 0}, 3)
-local added = false
+local ids = add_groups({'ok', 0}, 5)
+local added = not whole
 for i = 3, #ids do added = added or string.sub(ids[i], 1, 1) ~= '=' end
 if not added then return ids end -- the same request can add them later
 
 -- The field '' has the size of the others. Records and keys end together.
-local value = digest .. table.concat(ids, ' ', 3)
+local value = digest .. token .. table.concat(ids, ' ', 3)
 local size = call('HINCRBY', IDEM, '', #value - (known and #known or 0))
 call('HSET', IDEM, id, value)
 call('ZADD', IDEM_EXPIRY, int(now + KEEP_MS), id)
