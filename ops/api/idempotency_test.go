@@ -163,7 +163,14 @@ func TestLostReplyOfARequestWithAKeyAddsNoSecondJob(t *testing.T) {
 		t.Fatalf("the reply to %s was lost: %+v", command, p)
 	}
 	f.send(f.keyed(path, "k", body), 200)
-	if depth := f.depth("mail"); depth.Waiting != 2 {
+	const batch = `{"jobs":[{"queue":"mail","kind":"news"},{"queue":"mail","kind":"news"}]}`
+	lost = proxy.DropReply(1)
+	f.send(f.keyed("/jobs", "b", batch), 503).problem("outcome-unknown")
+	<-lost
+	if again := f.send(f.keyed("/jobs", "b", batch), 200); !again.replayed() {
+		t.Errorf("%q with %v", again.text, again.Header)
+	}
+	if depth := f.depth("mail"); depth.Waiting != 4 {
 		t.Errorf("%d jobs wait", depth.Waiting)
 	}
 }

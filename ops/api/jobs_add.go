@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"skidway"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
@@ -98,7 +100,7 @@ func (c *call) add(ctx context.Context, job queue.NewJob, origin string) (any, e
 	err := c.auditedAddition(ctx, job.Options.Queue, origin, 1, func() error {
 		if c.key != "" {
 			result = c.queues.EnqueueMany(ctx, []queue.NewJob{job})[0]
-			return sent(result.Err)
+			return result.Err
 		}
 		result.ID, result.Err = c.queues.Enqueue(ctx, job.Args, &job.Options)
 		return result.Err
@@ -157,9 +159,19 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 			failed = append(failed, result.Err)
 			c.repeated(result)
 		}
-		return cmp.Or(otherRequest(failed), redisAway(failed))
+		return cmp.Or(otherRequest(failed), c.unknownRequest(failed), redisAway(failed))
 	})
 	return answer, err
+}
+
+// unknownRequest returns the first error of a request with a key that leaves open whether jobs were
+// added: the same request finds it out.
+func (c *call) unknownRequest(failed []error) error {
+	var unknown *skidway.OutcomeUnknownError
+	if c.key == "" || !slices.ContainsFunc(failed, func(err error) bool { return errors.As(err, &unknown) }) {
+		return nil
+	}
+	return unknown
 }
 
 // redisAway returns the first of the errors of several changes if Redis was away for all of them, so
