@@ -100,29 +100,60 @@ func all[T any](ctx context.Context, c *Client, path string, query url.Values) (
 
 // post sends a change, and decodes its answer unless answer is nil.
 func (c *Client) post(ctx context.Context, path string, body, answer any) error {
-	return c.send(ctx, http.MethodPost, path, "", body, answer)
+	return c.change(ctx, http.MethodPost, path, body, answer)
+}
+
+// remove sends the deletion of what is at a path.
+func (c *Client) remove(ctx context.Context, path string) error {
+	return c.change(ctx, http.MethodDelete, path, nil, nil)
+}
+
+// change sends a change once.
+func (c *Client) change(ctx context.Context, method, path string, body, answer any) error {
+	err := c.send(ctx, method, path, "", body, answer)
+	if lost(err) {
+		return unknownOutcome(method, path, err)
+	}
+	return err
 }
 
 // postOnce sends a change under a key, and repeats it as long as it is not known whether it happened.
 func (c *Client) postOnce(ctx context.Context, path string, body, answer any) (err error) {
-	key, pause, lost := rand.Text(), rdb.Backoff{}, false
+	key, pause, unknown := rand.Text(), rdb.Backoff{}, false
 	for range maxTries {
 		if err = c.send(ctx, http.MethodPost, path, key, body, answer); err == nil {
 			return nil
 		}
+		unknown = unknown || lost(err)
 		var p *problemError
 		var away *cli.UnreachableServerError
-		var dial *net.OpError
-		again := errors.As(err, &away)
-		lost = lost || again && !(errors.As(err, &dial) && dial.Op == "dial")
-		if !again && !(errors.As(err, &p) && p.retryAfter > 0) || rdb.Sleep(ctx, pause.Next()) != nil {
+		again := errors.As(err, &away) || errors.As(err, &p) && p.retryAfter > 0
+		if !again || rdb.Sleep(ctx, pause.Next()) != nil {
 			break
 		}
 	}
-	if lost {
-		return &skidway.OutcomeUnknownError{Op: "POST " + path, Err: err}
+	if unknown {
+		return unknownOutcome(http.MethodPost, path, err)
 	}
 	return err
+}
+
+// lost reports whether an error leaves open whether a change happened: the server has received it
+// maybe, or has not learned what became of it.
+func lost(err error) bool {
+	var unknown *skidway.OutcomeUnknownError
+	var away *cli.UnreachableServerError
+	var dial *net.OpError
+	return errors.As(err, &unknown) || errors.As(err, &away) && !(errors.As(err, &dial) && dial.Op == "dial")
+}
+
+// unknownOutcome returns the error of a change of which it is not known whether it happened.
+func unknownOutcome(method, path string, err error) error {
+	var unknown *skidway.OutcomeUnknownError
+	if errors.As(err, &unknown) {
+		return err
+	}
+	return &skidway.OutcomeUnknownError{Op: method + " " + path, Err: err}
 }
 
 func (c *Client) send(ctx context.Context, method, path, key string, body, answer any) error {

@@ -134,8 +134,8 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 	return page, nil
 }
 
-// change changes a job and returns its state.
-func (c *Client) change(ctx context.Context, id, change string, body any) (queue.State, error) {
+// changeJob changes a job and returns its state.
+func (c *Client) changeJob(ctx context.Context, id, change string, body any) (queue.State, error) {
 	var state api.JobState
 	err := c.post(ctx, path("jobs", id, change), body, &state)
 	return queue.State(state.State), err
@@ -143,30 +143,30 @@ func (c *Client) change(ctx context.Context, id, change string, body any) (queue
 
 // Retry runs a dead or delayed job again.
 func (c *Client) Retry(ctx context.Context, id string) error {
-	_, err := c.change(ctx, id, "retry", nil)
+	_, err := c.changeJob(ctx, id, "retry", nil)
 	return err
 }
 
 // RunNow runs a delayed job now.
 func (c *Client) RunNow(ctx context.Context, id string) error {
-	_, err := c.change(ctx, id, "run-now", nil)
+	_, err := c.changeJob(ctx, id, "run-now", nil)
 	return err
 }
 
 // Cancel cancels a job and reports whether it is active, so that it ends later.
 func (c *Client) Cancel(ctx context.Context, id string) (active bool, err error) {
-	state, err := c.change(ctx, id, "cancel", nil)
+	state, err := c.changeJob(ctx, id, "cancel", nil)
 	return state == queue.Active, err
 }
 
 // Delete deletes a job.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	return c.send(ctx, http.MethodDelete, path("jobs", id), "", nil, nil)
+	return c.remove(ctx, path("jobs", id))
 }
 
 // SetPriority changes the priority of a job.
 func (c *Client) SetPriority(ctx context.Context, id string, priority queue.Priority) error {
-	_, err := c.change(ctx, id, "priority", api.SetPriority{Priority: priority.String()})
+	_, err := c.changeJob(ctx, id, "priority", api.SetPriority{Priority: priority.String()})
 	return err
 }
 
@@ -175,7 +175,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 	body := newOperation(change)
 	body.DryRun = true
 	var asked api.Question
-	if err := c.post(ctx, path("queues", change.Queue, "operations"), body, &asked); err != nil {
+	if err := c.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), "", body, &asked); err != nil { // it changes nothing
 		return nil, c.known(ctx, change.Queue, err)
 	}
 	change.Match = asked.Match

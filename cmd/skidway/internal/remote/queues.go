@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -94,7 +93,7 @@ func (c *Client) setPaused(ctx context.Context, name, change string, body any) (
 
 // DeleteQueue deletes a queue.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return c.known(ctx, name, c.send(ctx, http.MethodDelete, path("queues", name), "", nil, nil))
+	return c.known(ctx, name, c.remove(ctx, path("queues", name)))
 }
 
 // LivingPools returns the workers that serve a queue, with their kinds.

@@ -29,7 +29,7 @@ type fixture struct {
 	*testing.T
 	client *remote.Client
 	queues *queue.Client
-	drop   atomic.Int64 // answers to POST that are lost from now on
+	drop   atomic.Int64 // answers to changes that are lost from now on
 	url    string
 }
 
@@ -47,7 +47,7 @@ func setup(t *testing.T) *fixture {
 	}})
 	f.must(err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && f.drop.Add(-1) >= 0 {
+		if r.Method != http.MethodGet && f.drop.Add(-1) >= 0 {
 			handler.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
@@ -92,6 +92,48 @@ func TestLostAnswerAddsNoSecondJob(t *testing.T) {
 	var unknown *skidway.OutcomeUnknownError
 	if _, err := f.client.Enqueue(t.Context(), one.Args, &one.Options); !errors.As(err, &unknown) {
 		t.Errorf("%v, want an OutcomeUnknownError", err)
+	}
+}
+
+func TestLostAnswerOfAChangeLeavesItsOutcomeUnknown(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{})
+	id, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+	f.must(err)
+	for name, change := range map[string]func() error{
+		"cancel": func() error { _, err := f.client.Cancel(t.Context(), id); return err },
+		"delete": func() error { return f.client.Delete(t.Context(), id) },
+		"pause":  func() error { _, err := f.client.Pause(t.Context(), "mail", ""); return err },
+		"remove": func() error { return f.client.DeleteQueue(t.Context(), "mail") },
+		"stop":   func() error { _, err := f.client.StopOperation(t.Context(), "mail:0:a"); return err },
+	} {
+		f.drop.Store(1)
+		var unknown *skidway.OutcomeUnknownError
+		if err := change(); !errors.As(err, &unknown) {
+			t.Errorf("%s: %v, want an OutcomeUnknownError", name, err)
+		}
+	}
+}
+
+func TestUnknownOutcomeStaysSoWhenTheServerIsGone(t *testing.T) {
+	t.Parallel()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = server.Listener.Close()
+		w.Header().Set("Retry-After", "2")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"type":"urn:skidway:problem:outcome-unknown","title":"Redis did not confirm the change","status":503}`))
+	}))
+	defer server.Close()
+	c, err := remote.New(server.URL, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := job(`{}`, queue.Options{})
+	var unknown *skidway.OutcomeUnknownError
+	if results := c.EnqueueMany(t.Context(), []queue.NewJob{one, one}); !errors.As(results[0].Err, &unknown) || !errors.As(results[1].Err, &unknown) {
+		t.Errorf("%+v, want OutcomeUnknownErrors", results)
 	}
 }
 
