@@ -442,6 +442,23 @@ func TestOperationsThatAreRefusedAreNotListed(t *testing.T) {
 	}
 }
 
+func TestOperationThatAnotherProcessBeganStaysListed(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(1)
+	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
+	asked.ID, asked.Request = "q:0:abcdefgh", "digest"
+	_, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+	f.must(f.db.Del(t.Context(), f.db.Prefix()+":{queues}:operations").Err()) // the other one comes first to the list, and second to the queue
+	if _, err := f.client.Begin(t.Context(), asked); !errors.Is(err, ops.ErrBegun) {
+		t.Fatal(err)
+	}
+	if all, err := f.client.Operations(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%v are listed: %v", all, err)
+	}
+}
+
 func TestOperationsOfAClientShareTheTimeOfRedis(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

@@ -87,7 +87,7 @@ func (q *Queue) Operate(ctx context.Context, op Operation, call OperationCall) (
 		return op, err
 	}
 	op, err = q.operate(ctx, op, call)
-	if err == nil && added {
+	if err == nil && added && op.Refused != "known" {
 		_ = trimOperations(ctx, q.client, op) // the next one trims the list too
 	}
 	return op, err
