@@ -170,7 +170,8 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 
 // Begin begins the operation that a question asked for. The error is an [OperationRunningError] if
 // another one of the queue runs, [ErrQuestionExpired] if the question is old. [OperationRun.Run]
-// then changes the jobs.
+// then changes the jobs. If Redis did not answer, the operation may have been begun, and nothing runs
+// it: then [OperationRun.Recover] of the run that is returned too finds that out.
 func (c *Client) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
 	if _, err := asked.validate(); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (c *Client) Continue(ctx context.Context, id string) (*OperationRun, error)
 	return c.take(ctx, "continue", op)
 }
 
-// take takes the turn of an operation.
+// take takes the turn of an operation. With an error of Redis, it returns the run all the same.
 func (c *Client) take(ctx context.Context, do string, op queue.Operation) (*OperationRun, error) {
 	q, err := c.queues.Queue(op.Queue)
 	if err != nil {
@@ -200,17 +201,9 @@ func (c *Client) take(ctx context.Context, do string, op queue.Operation) (*Oper
 	}
 	r := &OperationRun{client: c, queue: q, owner: rand.Text()}
 	if r.Operation, err = q.Operate(ctx, op, r.call(queue.OperationCall{Do: do, MaxAge: maxQuestionAge})); err != nil {
-		return nil, err
+		return r, err
 	}
-	if err := refusal(&r.Operation); err != nil {
-		return nil, err
-	}
-	f, err := parseFilter(r.Operation.Match)
-	if err != nil {
-		return nil, err
-	}
-	r.reader = c.newReader(q, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
-	return r, nil
+	return r, r.open()
 }
 
 // Operation returns an operation by its id. The error is [ErrNoOperation] if there is none.

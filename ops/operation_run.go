@@ -93,6 +93,39 @@ type OperationRun struct {
 	filled time.Time
 }
 
+// open makes the operation ready to run, unless Redis refused it.
+func (r *OperationRun) open() error {
+	if err := refusal(&r.Operation); err != nil {
+		return err
+	}
+	f, err := parseFilter(r.Operation.Match)
+	if err == nil {
+		r.reader = r.client.newReader(r.queue, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
+	}
+	return err
+}
+
+// Recover returns nil if the operation was begun by a call of [Client.Begin] that Redis did not
+// answer: then Run runs it. It blocks until Redis answers, for at most 15 s; another process may
+// continue the operation then. The error is [ErrNoOperation] if it was not begun.
+func (r *OperationRun) Recover(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, turnLength)
+	defer cancel()
+	for pause := (rdb.Backoff{}); ; {
+		_, err := r.client.Operation(ctx, r.Operation.ID)
+		if err == nil { // to begin it again begins nothing, and returns it if this process has begun it
+			var op queue.Operation
+			if op, err = r.queue.Operate(ctx, r.Operation, r.call(queue.OperationCall{Do: "begin", MaxAge: maxQuestionAge})); err == nil {
+				r.Operation = op
+				return r.open()
+			}
+		}
+		if !unreachable(err) || pause.Sleep(ctx) != nil {
+			return err
+		}
+	}
+}
+
 // Run changes jobs until the operation is done or stopped, and returns nil then. It calls report
 // after each step. If ctx ends, or Redis fails for long, the operation is interrupted, and
 // [Client.Continue] continues it later. Another error also stops it. [ErrContinued] means that

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -84,12 +86,20 @@ func (c *call) operationID(name string) string {
 	return name + ":0:" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// replayOperation returns the operation that an earlier request with the same key has begun.
-func (c *call) replayOperation(op queue.Operation) (any, error) {
+// replayOperation returns the operation that an earlier request with the same key has begun, and
+// continues it if the process that ran it has ended.
+func (c *call) replayOperation(ctx context.Context, op queue.Operation) (any, error) {
 	if op.Request != c.digest {
 		return nil, problem("other-request", "operation %s was begun with the same %s", op.ID, idempotencyKey)
 	}
 	c.replay()
+	if op.Status == "interrupted" {
+		answer, err := c.run(ctx, op.Queue, op.Match, op.Count, func() (*ops.OperationRun, error) { return c.ops.Continue(ctx, op.ID) })
+		var running *ops.OperationRunningError
+		if !errors.As(err, &running) { // else it waits for another one
+			return answer, err
+		}
+	}
 	c.location("operations", op.ID)
 	return operationOf(op), nil
 }

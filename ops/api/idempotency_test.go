@@ -103,6 +103,47 @@ func TestRepeatedOperationBeginsOnce(t *testing.T) {
 	}
 }
 
+func TestOperationWhoseBeginHadNoAnswerRuns(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := setupOn(t, db, api.Config{})
+	const path, body = "/queues/mail/operations", `{"action":"cancel","state":"waiting"}`
+	f.add("mail", "news", `{}`)
+	f.ended(into[api.Operation](f.send(f.keyed(path, "first", body), 202)).ID) // the scripts are known
+	f.add("mail", "news", `{}`)
+	held := proxy.HoldReply("evalsha", "began")
+	go func() { <-held.Held(); held.Drop() }()
+	f.send(f.keyed(path, "k", body), 503).problem("outcome-unknown")
+	op := into[api.Operation](f.send(f.keyed(path, "k", body), 200))
+	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 1 {
+		t.Errorf("%+v", op)
+	}
+}
+
+func TestRepeatedRequestContinuesAnInterruptedOperation(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	const path, body = "/queues/mail/operations", `{"action":"cancel","state":"waiting"}`
+	f.add("mail", "news", `{}`)
+	op := into[api.Operation](f.send(f.keyed(path, "k", body), 202))
+	f.ended(op.ID)
+	base := f.db.Prefix() + ":{mail:0}:operation"
+	f.must(f.db.HSet(t.Context(), base+":"+op.ID[len("mail:0:"):], "status", "running", "count", 2).Err()) // as if the process had ended before
+	f.must(f.db.Del(t.Context(), base).Err())
+	f.add("mail", "news", `{}`)
+	if again := f.send(f.keyed(path, "k", body), 200); !again.replayed() || into[api.Operation](again).Status != "running" {
+		t.Errorf("%q with %v", again.text, again.Header)
+	}
+	if op = f.ended(op.ID); op.Status != "done" {
+		t.Errorf("%+v", op)
+	}
+}
+
 func TestIdempotencyKeyOfOtherRequestsIsRefused(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"skidway"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
@@ -151,7 +152,7 @@ func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (a
 			if err != nil {
 				return nil, err
 			}
-			return c.replayOperation(op)
+			return c.replayOperation(ctx, op)
 		}
 	}
 	if dryRun || asked.AsOf.IsZero() {
@@ -174,7 +175,7 @@ func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (a
 	if err != nil {
 		return nil, err
 	}
-	return c.replayOperation(op)
+	return c.replayOperation(ctx, op)
 }
 
 // run begins or continues an operation, and runs it in this process. Its audit ends when it does.
@@ -184,13 +185,20 @@ func (c *call) run(ctx context.Context, name, match string, count int, begin fun
 		return nil, err
 	}
 	run, err := begin()
-	if err = sent(err); err != nil {
+	var unknown *skidway.OutcomeUnknownError
+	if err = sent(err); err != nil && !(run != nil && errors.As(err, &unknown)) {
 		end(err, 0)
 		return nil, err
 	}
-	op := run.Operation
+	op, lost := run.Operation, err // if Redis did not answer, the operation is run if it was begun
 	running := c.task(func(ctx context.Context) {
-		err := run.Run(ctx, func(queue.Operation) {})
+		var err error
+		if lost != nil {
+			err = run.Recover(ctx)
+		}
+		if err == nil {
+			err = run.Run(ctx, func(queue.Operation) {})
+		}
 		if err != nil {
 			c.log.Warn("an operation was interrupted", "operation", op.ID, "changed", run.Operation.Changed, "error", err)
 		}
@@ -201,6 +209,9 @@ func (c *call) run(ctx context.Context, name, match string, count int, begin fun
 		err := problem("stopping", "operation %s was not begun", op.ID).retry(retryAfter)
 		end(err, 0)
 		return nil, err
+	}
+	if lost != nil {
+		return nil, lost
 	}
 	c.location("operations", op.ID)
 	return operationOf(op), nil
