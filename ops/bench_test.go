@@ -28,7 +28,7 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 	}
 	f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
 	f.add("q", "a", "", queue.Options{})
-	fill(f, dead)
+	fill(f, dead, 10)
 	for state, match := range map[queue.State]string{queue.Dead: `error contains "none"`, queue.Waiting: `args.user == "none"`} {
 		b.Run(string(state), func(b *testing.B) {
 			f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
@@ -63,8 +63,8 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 	}
 }
 
-// fill adds dead jobs of some 700 bytes, and ten times as many waiting ones.
-func fill(f *fixture, dead int) {
+// fill adds dead jobs of some 700 bytes, and some waiting ones for each.
+func fill(f *fixture, dead, waiting int) {
 	f.Helper()
 	key := f.db.Prefix() + ":{q:0}:"
 	args := `{"to":"ada@example.com","text":"` + strings.Repeat("x", 400) + `"}`
@@ -81,7 +81,7 @@ func fill(f *fixture, dead int) {
 				id := fmt.Sprintf("d%x", 1_795_000_000_000_000+i)
 				pipe.HSet(f.Context(), key+"dead:jobs", id, records[min(1, i%10)])
 				pipe.ZAdd(f.Context(), key+"dead", redis.Z{Score: float64(1_795_000_000_000 + i/3), Member: id})
-				for range 10 {
+				for range waiting {
 					pipe.XAdd(f.Context(), &redis.XAddArgs{Stream: key + "2:normal:fresh", Values: []string{"kind", "email.send", "args", `{"user":"u` + id + `"}`}})
 				}
 			}
@@ -109,7 +109,7 @@ func BenchmarkOperation(b *testing.B) {
 				b.StopTimer()
 				f.must(f.db.FlushDB(b.Context()).Err())
 				f.add("q", "a", "", queue.Options{})
-				fill(f, dead)
+				fill(f, dead, map[string]int{"delete": 10}[change.Do])
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
 				f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())

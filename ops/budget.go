@@ -99,14 +99,25 @@ func (b *budget) fillLocked() {
 	b.filled = now
 }
 
-// spend takes the time of round trips from the budget, without the time that each takes anyway.
-// At most maxBudget is owed: a read that took longer waited for a Redis that was away.
-func (b *budget) spend(took time.Duration, trips int) {
+// spend takes the time of round trips from the budget, without the time that each takes anyway, and
+// returns what it took. At most maxBudget is owed: a read that took longer waited for a Redis that
+// was away.
+func (b *budget) spend(took time.Duration, trips int) (spent time.Duration) {
 	path := b.path()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fillLocked()
+	before := b.left
 	b.left = max(-maxBudget, b.left-max(0, took-time.Duration(trips)*path))
+	return before - b.left
+}
+
+// refund gives back what was spent too much.
+func (b *budget) refund(spent time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fillLocked()
+	b.left = min(maxBudget, b.left+spent)
 }
 
 // path returns the time that a round trip takes anyway: the shortest PING of the last minute.

@@ -124,3 +124,33 @@ func TestOutageDoesNotStallSearches(t *testing.T) {
 		t.Errorf("it waits %s more", wait)
 	}
 }
+
+// Round trips take 5 ms, because other programs use the processors; Redis needs little of that.
+func TestStepsOfAnOperationGrowOnABusyMachine(t *testing.T) {
+	t.Parallel()
+	const steps = 200
+	for name, c := range map[string]struct {
+		perJob    time.Duration // of Redis
+		hidden    bool          // Redis does not report its time
+		size      int           // in the end
+		maxWeighs int
+	}{
+		"quick jobs":    {3 * time.Microsecond, false, maxStep, 10},
+		"slow jobs":     {30 * time.Microsecond, false, minStep, 10},
+		"hidden":        {3 * time.Microsecond, true, minStep, steps},
+		"one at a time": {time.Millisecond, false, minStep, steps},
+	} {
+		r, weighs := &OperationRun{size: minStep, max: maxStep}, 0
+		for range steps {
+			took, weighed := 5*time.Millisecond, r.weigh && !c.hidden
+			if weighed {
+				took = c.perJob * time.Duration(r.size)
+				weighs++
+			}
+			r.resize(took, weighed)
+		}
+		if r.size != c.size || weighs > c.maxWeighs {
+			t.Errorf("%s: steps have %d jobs in the end, %d of %d were weighed; want %d jobs, at most %d weighed", name, r.size, weighs, steps, c.size, c.maxWeighs)
+		}
+	}
+}

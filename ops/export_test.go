@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"skidway/queue"
 )
 
 // SetClock replaces the clock by which searches end.
@@ -57,4 +59,17 @@ func (c *Client) SharesBudget() bool {
 	f, _ := parseFilter("")
 	first, second := c.newReader(nil, f, "", time.Time{}, ""), c.newReader(nil, f, "", time.Time{}, "")
 	return first.budget == second.budget && first.budget.share == operationShare
+}
+
+// LeftOnABusyMachine returns what is left of the budget of operations after round trips that took some
+// time, while Redis did nothing for the queue.
+func (c *Client) LeftOnABusyMachine(ctx context.Context, q *queue.Queue, took time.Duration) time.Duration {
+	at := time.Now()
+	c.changes.now = func() time.Time { return at }
+	f, _ := parseFilter("")
+	r := c.newReader(q, f, "", time.Time{}, "")
+	r.settle(ctx)
+	r.spent += r.budget.spend(took, 0)
+	r.settle(ctx)
+	return r.budget.left
 }

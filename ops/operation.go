@@ -152,6 +152,7 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 	defer c.changes.leave()
 	deadline := c.now().Add(maxCountTime)
 	r := c.newReader(q, f, change.State, asked.AsOf, "")
+	defer r.end()
 	for more := true; more; {
 		if asked.AtLeast = !c.now().Before(deadline); asked.AtLeast {
 			break

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,9 +22,11 @@ import (
 
 // A badLine loses replies of scripts, and kills the process that sent one.
 type badLine struct {
+	armed atomic.Bool
+	kill  context.CancelFunc
+
+	mu     sync.Mutex // guards the rest
 	random *rand.Rand
-	armed  atomic.Bool
-	kill   context.CancelFunc
 	left   int // scripts until the process is killed
 }
 
@@ -39,6 +42,8 @@ func (l *badLine) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !l.armed.Load() || cmd.Name() != "evalsha" || err != nil {
 			return err
 		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if l.left--; l.left == 0 {
 			l.kill()
 		}
@@ -160,7 +165,7 @@ func TestOperationUnderKillsAndLostRepliesChangesEachJobOnce(t *testing.T) {
 		f := setup(t, db)
 		for seed := range uint64(8) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			line := &badLine{random: random}
+			line := &badLine{random: rand.New(rand.NewPCG(seed, 2))}
 			db.AddHook(line)
 			c := &operationCase{f, line, fmt.Sprint("q", seed), random, map[string]bool{}, 0}
 			c.bury(1 + random.IntN(400))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skidway/internal/filter"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -17,6 +18,9 @@ const (
 	maxPurge = 500                    // jobs that are deleted without reading them
 	fastStep = 400 * time.Microsecond // a step that took less may be followed by a larger one
 	slowStep = 700 * time.Microsecond // one that took more, by a smaller one
+
+	weighEvery  = 50                    // steps of a size, of which one is weighed if it seems slow
+	settleEvery = 20 * time.Millisecond // at least, between two readings of Redis's processor time
 )
 
 // A match is a job that an operation is to change, with the cursor behind it, and how many jobs
@@ -27,7 +31,8 @@ type match struct {
 	size       int // of its args, in bytes
 }
 
-// A reader reads the jobs of an operation.
+// A reader reads the jobs of an operation. While the jobs of a page are matched and changed, it reads
+// the next one. It is for one goroutine.
 type reader struct {
 	client   *Client
 	queue    *queue.Queue
@@ -39,6 +44,18 @@ type reader struct {
 	cursor   string
 	limit    int // of the next read
 	examined int // jobs examined
+
+	ahead chan aheadPage // receives the page at cursor; nil if that is not being read
+
+	used    time.Duration // the processor time of Redis at the latest settle; zero before the first one
+	spent   time.Duration // since then, by the time of round trips
+	settled time.Time
+}
+
+// An aheadPage is a page of jobs, or why it could not be read.
+type aheadPage struct {
+	page queue.Page
+	err  error
 }
 
 func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
@@ -50,19 +67,77 @@ func (r *reader) wait(ctx context.Context) error {
 	if err := r.client.measurePath(ctx, r.budget); err != nil {
 		return err
 	}
+	if now := r.client.now(); r.budget.wait() > 0 && now.Sub(r.settled) > settleEvery {
+		r.settled = now
+		r.settle(ctx)
+	}
 	if wait := r.budget.wait(); wait > 0 {
 		return rdb.Sleep(ctx, wait)
 	}
 	return nil
 }
 
+// settle gives back to the budget what was spent too much: round trips take longer where the machine
+// is busy, but an operation used no more of Redis than all its clients together, whose processor time
+// INFO shows. Where that is hidden, the time of the round trips counts.
+func (r *reader) settle(ctx context.Context) {
+	used, ok := r.processorTime(ctx)
+	if ok && r.used > 0 && used >= r.used {
+		r.budget.refund(max(0, r.spent-(used-r.used)))
+	}
+	r.used, r.spent = used, 0
+}
+
+// processorTime returns the processor time that the Redis with the queue has used, and reports whether
+// it is known.
+func (r *reader) processorTime(ctx context.Context) (used time.Duration, ok bool) {
+	used, err := handle.Conn(r.client.queues.DB()).ProcessorTime(ctx, r.queue.Key("meta"))
+	return used, err == nil && used > 0
+}
+
+// begin begins to read the page at the cursor.
+func (r *reader) begin(ctx context.Context) {
+	ahead, q, state, cursor, limit, asOf := make(chan aheadPage, 1), r.queue, r.state, r.cursor, r.limit, r.asOf
+	r.ahead = ahead
+	go func() {
+		page, err := q.Read(ctx, state, cursor, limit, asOf)
+		ahead <- aheadPage{page, err}
+	}()
+}
+
+// await blocks until no page is being read.
+func (r *reader) await() {
+	if r.ahead != nil {
+		got := <-r.ahead
+		r.ahead <- got
+	}
+}
+
+// end drops the page that is being read, perhaps under a context that is done: it is read again.
+func (r *reader) end() {
+	r.await()
+	r.ahead = nil
+}
+
 // read returns the jobs of the next page that match, and whether there are more.
 func (r *reader) read(ctx context.Context) (found []match, more bool, err error) {
-	page, err := r.queue.Read(ctx, r.state, r.cursor, r.limit, r.asOf)
+	if r.ahead == nil {
+		r.begin(ctx)
+	}
+	got := <-r.ahead
+	r.ahead = nil
+	page, err := got.page, got.err
 	if err != nil {
 		return nil, false, err
 	}
-	r.budget.spend(page.Took, page.Trips)
+	r.spent += r.budget.spend(page.Took, page.Trips)
+	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
+		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
+	}
+	r.cursor = page.Next
+	if page.Next != "" {
+		r.begin(ctx)
+	}
 	for i, job := range page.Jobs {
 		r.examined++
 		r.record.set(job)
@@ -70,10 +145,6 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 			found = append(found, match{job.ID, page.After[i], r.examined, len(job.Args)})
 		}
 	}
-	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
-		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
-	}
-	r.cursor = page.Next
 	return found, page.Next != "", nil
 }
 
@@ -88,6 +159,8 @@ type OperationRun struct {
 	sent   int       // jobs examined that steps have reported
 	size   int       // of the next step
 	max    int       // of steps
+	weigh  bool      // the next step
+	proved int       // steps that may follow without being weighed
 	last   time.Time // of the last one
 	credit float64   // jobs that the rate allows now
 	filled time.Time
@@ -131,6 +204,7 @@ func (r *OperationRun) Recover(ctx context.Context) error {
 // [Client.Continue] continues it later. Another error also stops it. [ErrContinued] means that
 // another process has continued it, because this one had made no step for too long.
 func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
+	defer r.reader.end()
 	r.size, r.last, r.filled = minStep, r.client.now(), r.client.now()
 	advance := r.page
 	r.max = maxStep
@@ -251,6 +325,11 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 		return err
 	}
 	call.Step = r.Operation.Step + 1
+	before, weighed := time.Duration(0), false
+	if r.weigh {
+		r.reader.await()
+		before, weighed = r.reader.processorTime(ctx)
+	}
 	began := time.Now()
 	op, err := r.queue.Operate(ctx, r.Operation, r.call(call))
 	if err != nil {
@@ -260,13 +339,15 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 		return err
 	}
 	took := time.Since(began)
-	r.reader.budget.spend(took, 1)
-	switch took -= r.reader.budget.path(); {
-	case took > slowStep:
-		r.size = max(minStep, r.size/2)
-	case took < fastStep:
-		r.size = min(r.max, 2*r.size)
+	r.reader.spent += r.reader.budget.spend(took, 1)
+	took -= r.reader.budget.path()
+	if weighed {
+		var after time.Duration
+		if after, weighed = r.reader.processorTime(ctx); weighed {
+			took = min(took, after-before)
+		}
 	}
+	r.resize(took, weighed)
 	r.credit -= float64(max(len(call.Jobs), op.Changed-r.Operation.Changed))
 	if r.sent += call.Examined; op.Status == "interrupted" {
 		op.Status = "running" // the turn was lost for a moment
@@ -274,6 +355,24 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 	r.Operation, r.last = op, r.client.now()
 	report(op)
 	return nil
+}
+
+// resize chooses the size of the next step after one that took some time. A step may have taken long
+// only because the machine is busy: the size is reduced after a step that was weighed, which the next
+// one after a slow one is.
+func (r *OperationRun) resize(took time.Duration, weighed bool) {
+	slow := took > slowStep
+	switch {
+	case took < fastStep && r.size < r.max:
+		r.size, r.proved = min(r.max, 2*r.size), 0
+	case slow && (weighed || r.weigh): // also where it cannot be weighed
+		r.size, r.proved = max(minStep, r.size/2), 0
+	case weighed:
+		r.proved = weighEvery
+	case r.proved > 0:
+		r.proved--
+	}
+	r.weigh = slow && !weighed && r.proved == 0
 }
 
 // call returns a call as the owner.

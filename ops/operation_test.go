@@ -472,3 +472,20 @@ func TestOperationsOfAClientShareTheTimeOfRedis(t *testing.T) {
 	}
 	f.asks(ops.Change{Queue: "mail", Do: "retry", State: queue.Dead})
 }
+
+func TestOperationPaysForRedisAndNotForABusyMachine(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	f := setup(t, db)
+	q, err := f.queues.Queue("q")
+	f.must(err)
+	const took, full = 150 * time.Millisecond, 200 * time.Millisecond
+	if left := f.client.LeftOnABusyMachine(t.Context(), q, took); left < full-took/2 {
+		t.Errorf("%s of the budget are left", left)
+	}
+	f.must(db.Do(t.Context(), "acl", "setuser", "default", "-info").Err())
+	if left := setup(t, db).client.LeftOnABusyMachine(t.Context(), q, took); left != full-took {
+		t.Errorf("where INFO is hidden, %s of the budget are left", left)
+	}
+}

@@ -271,3 +271,12 @@ func TestTimeOfOtherServersCanNotBeSet(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestProcessorTimeIsThatOfTheServerWithTheKey(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		used, err := db.ProcessorTime(soon(t), db.Prefix()+":{a}")
+		if err != nil || (used > 0) == db.Embedded() || used > time.Hour {
+			t.Errorf("%s, %v", used, err)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -96,6 +97,28 @@ func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
 		return nil
 	})
 	return servers, err
+}
+
+// ProcessorTime returns the processor time that the main thread of the server with a key has used. It
+// is zero where the server does not report it, as the embedded one.
+func (db *DB) ProcessorTime(ctx context.Context, key string) (used time.Duration, err error) {
+	if db.Embedded() {
+		return 0, nil
+	}
+	var info *redis.StringCmd
+	err = db.ReadTogether(ctx, key, func(pipe redis.Pipeliner) { info = pipe.Info(ctx, "cpu") })
+	if err == nil {
+		err = info.Err()
+	}
+	if err != nil {
+		return 0, err
+	}
+	fields := ParseInfo(info.Val())
+	for _, name := range []string{"used_cpu_user_main_thread", "used_cpu_sys_main_thread"} {
+		seconds, _ := strconv.ParseFloat(fields[name], 64)
+		used += time.Duration(seconds * float64(time.Second))
+	}
+	return used, nil
 }
 
 // ParseInfo returns the fields of the reply to INFO or CLUSTER INFO.
