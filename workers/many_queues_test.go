@@ -32,7 +32,8 @@ func manyQueues(n int) (queues []workers.Queue) {
 type sentCommands struct {
 	mu    sync.Mutex
 	names map[string]int
-	last  int // number of those that the latest call of take returned
+	last  int                        // number of those that the latest call of take returned
+	seen  map[string]map[string]bool // the first keys, by command, or hash of the script
 }
 
 func (*sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -59,6 +60,33 @@ func (s *sentCommands) count(cmd redis.Cmder) {
 	if cmd.Name() != "xread" { // waiting has connections of its own, which Redis counts
 		s.names[cmd.Name()]++
 	}
+	kind, key := cmd.Name(), 1
+	if kind == "evalsha" {
+		kind, key = fmt.Sprint(cmd.Args()[1]), 3
+	}
+	if len(cmd.Args()) > key {
+		if s.seen[kind] == nil {
+			s.seen[kind] = map[string]bool{}
+		}
+		s.seen[kind][fmt.Sprint(cmd.Args()[key])] = true
+	}
+}
+
+// startKinds is how many commands and scripts a pool sends for each queue when it begins: a fetch, a
+// look at the signals, at the jobs that are due and at the schedules.
+const startKinds = 4
+
+// begun reports whether the pool has sent these for all queues.
+func (s *sentCommands) begun(queues int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kinds := 0
+	for _, keys := range s.seen {
+		if len(keys) >= queues {
+			kinds++
+		}
+	}
+	return kinds >= startKinds
 }
 
 // take returns the counts and resets them.
@@ -131,18 +159,21 @@ func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	other := newFixture(t, redistest.Open(t, server.URL(0)))
-	sent := &sentCommands{names: map[string]int{}}
+	sent := &sentCommands{names: map[string]int{}, seen: map[string]map[string]bool{}}
 	other.db.AddHook(sent)
 	p := other.pool(workers.Config{Lease: queue.DefaultLease, Queues: manyQueues(queues)})
 	started := make(chan time.Time, 1)
 	p.HandleRaw("k", func(context.Context, *queue.Job) error { started <- time.Now(); return nil }, workers.Kind{})
 	other.run(p)
 	f.latencies(1, queues, started)
-	for first := true; first; { // the queues are fetched from, and the mover and the cron look at them
+	// The mover and the cron look again at queues whose signals have been read. They start at least 50
+	// steps in a second.
+	for quiet := false; !quiet || !sent.begun(queues); {
+		f.must(f.ctx.Err())
 		sent.take()
 		<-time.After(time.Second)
 		sent.take()
-		first = sent.last > 100
+		quiet = sent.last < 50
 	}
 	rates, total := f.idleCost(sent)
 	if total > 50 {

@@ -68,7 +68,7 @@ func (c *Collector) Counter(q *queue.Queue) *Counter {
 	counter := c.counters[q.Name()]
 	if counter == nil {
 		counter = &Counter{queue: q, mode: c.config.Mode, collector: c}
-		counter.sample.next = time.Now().Add(rand.N(sampleInterval(len(c.counters) + 1))) // not all at the same time
+		counter.sample.begun, counter.sample.phase = time.Now(), rand.Float64()
 		c.counters[q.Name()] = counter
 	}
 	counter.sample.served.Add(1)
@@ -134,13 +134,14 @@ func (c *Collector) Run(ctx context.Context) {
 	}
 	pause := rand.N(cmp.Or(c.config.FlushEvery, minFlushEvery)) // not all pools at the same time
 	for rdb.Sleep(ctx, pause) == nil {
+		began := time.Now()
 		flushing, cancel := context.WithTimeout(ctx, flushTimeout)
 		c.report(ctx, c.Flush(flushing))
 		cancel()
 		sampling, cancel := context.WithTimeout(ctx, flushTimeout)
 		c.sampleDue(sampling, time.Now())
 		cancel()
-		pause = cmp.Or(c.config.FlushEvery, flushEvery(c.pools))
+		pause = max(0, cmp.Or(c.config.FlushEvery, flushEvery(c.pools))-time.Since(began))
 	}
 }
 
@@ -262,7 +263,19 @@ func (c redisClock) at(local time.Time) time.Time { return c.redis.Add(local.Sub
 // A sampling is whether and when a pool samples a queue.
 type sampling struct {
 	served atomic.Int32 // how often
-	next   time.Time
+	begun  time.Time
+	phase  float64   // the part of the first interval before the first sample: not all at the same time
+	next   time.Time // zero before the first sample
+}
+
+// isDue reports whether the time has come, by the interval of the pool: it has perhaps begun to serve
+// more queues since then.
+func (s *sampling) isDue(now time.Time, interval time.Duration) bool {
+	next := s.next
+	if next.IsZero() {
+		next = s.begun.Add(time.Duration(s.phase * float64(interval)))
+	}
+	return s.served.Load() > 0 && !now.Before(next)
 }
 
 // Intervals of samples.
@@ -272,6 +285,9 @@ const (
 
 	// Pools of many queues sample each of them less often.
 	samplePause = 200 * time.Millisecond
+
+	// sampleSpan is the time over which the samples of one flush interval are spread, at most.
+	sampleSpan = 8 * time.Second
 
 	// A pool leaves a queue to the one that samples it as long as that has done so within
 	// sampleHold intervals. It looks again after some of them, more where there are many pools,
@@ -295,16 +311,12 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 			c.pools, c.counted = pools, now
 		}
 	}
-	counters := c.all()
-	interval := sampleInterval(len(counters))
-	for _, counter := range counters {
-		s := &counter.sample
-		switch {
-		case s.served.Load() <= 0 || now.Before(s.next):
-			continue
-		case ctx.Err() != nil:
+	due, interval := c.due(now)
+	for i, counter := range due {
+		if i > 0 && rdb.Sleep(ctx, min(samplePause, sampleSpan/time.Duration(len(due)))) != nil {
 			return
 		}
+		s := &counter.sample
 		s.next = now.Add(interval - sampleSlack)
 		ours, err := c.sampleQueue(ctx, counter.queue, interval)
 		var format *queue.FormatError
@@ -316,6 +328,18 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 			s.next = now.Add(interval*time.Duration(looks) + rand.N(interval*time.Duration(looks)))
 		}
 	}
+}
+
+// due returns the counters of the queues that are to be sampled, and the interval of samples.
+func (c *Collector) due(now time.Time) (due []*Counter, interval time.Duration) {
+	counters := c.all()
+	interval = sampleInterval(len(counters))
+	for _, counter := range counters {
+		if counter.sample.isDue(now, interval) {
+			due = append(due, counter)
+		}
+	}
+	return due, interval
 }
 
 // sampleQueue samples a queue, and reports whether this pool does so, at that interval.

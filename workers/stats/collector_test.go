@@ -246,4 +246,14 @@ func TestPoolOfManyQueuesSamplesFiveOfThemASecond(t *testing.T) {
 			t.Errorf("each of %d queues is sampled every %v, want %v", queues, got, want)
 		}
 	}
+	const queues = 3000
+	f := newFixture(t, redistest.Open(t, "embedded:"), "")
+	for i := range queues {
+		q, err := f.client.Queue(fmt.Sprint("q", i))
+		f.must(err)
+		f.collector.Counter(q)
+	}
+	if due, _ := f.collector.due(time.Now().Add(time.Minute)); len(due) < 200 || len(due) > 400 {
+		t.Errorf("%d of %d queues are sampled in the first minute, want some 300", len(due), queues)
+	}
 }
