@@ -70,7 +70,9 @@
 // one whichever process runs it. Continuing does not ask again: Match, AsOf and the count stay.
 //
 // [Change.Rate] bounds the jobs changed in a second. Without it an operation uses at most half of
-// Redis's time, measured as for searches, and it may wait for that time between steps. In Redis are
+// Redis's time, and it may wait for that time between steps. That is measured as for searches, but
+// on a busy machine round trips take longer than Redis does, so no more counts than the processor
+// time that INFO shows. In Redis are
 // one hash for each operation, kept for 31 days after its last step, one that names whose turn it
 // is in the queue, and the list of the last 100 ids.
 //
