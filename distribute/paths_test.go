@@ -210,3 +210,23 @@ func TestPatternsListWhatTheyMatch(t *testing.T) {
 		t.Errorf("with hidden files: %q, want %q", hidden.Files, want)
 	}
 }
+
+func TestFileThatIsDeletedDuringTheListingIsNoProblem(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"a.log", "gone.log", "z.log"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members := stream.Members{Skip: func(name string) string {
+		if name == "gone.log" { // the folder is read, and the file is not looked at yet
+			_ = os.Remove(filepath.Join(folder, name))
+		}
+		return ""
+	}}
+	list := ListFiles([]string{folder}, ListOptions{Members: members})
+	if len(list.Files) != 2 || len(list.Problems) != 0 || !slices.Equal(list.Vanished, []string{filepath.Join(folder, "gone.log")}) {
+		t.Errorf("%+v", list)
+	}
+}

@@ -100,7 +100,7 @@ func TestHostileLogIsHarmlessInStatusAndReport(t *testing.T) {
 	combined, objects, unknown := hostileLogs(t, folder)
 	for _, args := range [][]string{
 		{"logs", "ship", "--subscriber", "s", combined, objects, unknown},
-		{"logs", "work", "--subscriber", "s", "--until-done"},
+		{"logs", "work", "--subscriber", "s", "--until-done", "--by", "path", "--by", "referrer_host", "--by", "day"},
 		{"logs", "report", "--subscriber", "s", "--html", "page.html"},
 	} {
 		o := skidway(t, folder, with(web, args...)...)
@@ -113,6 +113,23 @@ func TestHostileLogIsHarmlessInStatusAndReport(t *testing.T) {
 	checkHarmless(t, string(page))
 	if text := string(page); strings.Contains(text, "<script>alert") || !strings.Contains(text, "alert(1)") {
 		t.Error("the names of the files are not escaped in the page, or not shown")
+	}
+	lines := skidway(t, folder, with(web, "logs", "report", "--subscriber", "s", "-o", "ndjson")...).stdout
+	checkHarmless(t, lines)
+	for line := range strings.Lines(lines) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no JSON: %.500q", line)
+		}
+	}
+	table := skidway(t, folder, with(web, "logs", "report", "--subscriber", "s", "-o", "markdown")...).stdout
+	checkHarmless(t, table)
+	if !strings.Contains(lines, "alert(1)") || !strings.Contains(table, "alert(1)") || strings.Contains(table, "<script>") {
+		t.Errorf("the path is not shown, or not escaped: %.500q %.500q", lines, table)
+	}
+	for line := range strings.Lines(table) {
+		if line != "\n" && !strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| --- ") {
+			t.Errorf("a row of several lines: %.500q", line)
+		}
 	}
 	checkOutput(t, folder, cli.ExitDone, with(web, "status")...)
 	checkOutput(t, folder, cli.ExitFailed, with(web, "report", "--subscriber", "s")...)
