@@ -133,7 +133,7 @@ type floorPlace struct{ address, time, date, clock span }
 func newFloorParser(b *testing.B, format Format, lines [][]byte) *floorParser {
 	b.Helper()
 	p := &floorParser{times: newTimeReader(Options{}), stamps: newStampReader(Options{})}
-	parser := format.New(Options{Fields: Fields(Path)})
+	parser := format.New(Options{Fields: Fields(Address, Time, Date, Clock, Path)})
 	for _, line := range lines {
 		var place floorPlace
 		if _, verdict := parser.Parse(line); verdict == Parsed {
@@ -196,7 +196,7 @@ func benchmarkedLines(b *testing.B, format Format) (lines [][]byte) {
 			best = text
 		}
 	}
-	parser := format.New(Options{Fields: Fields(Path, Referrer, Agent)})
+	parser := format.New(Options{Fields: Fields(Address, Path, Referrer, Agent)})
 	for _, line := range best {
 		lines = append(lines, []byte(line))
 		parser.Parse([]byte(line))
