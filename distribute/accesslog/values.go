@@ -39,8 +39,10 @@ func (v *Values) Get(f Field) (value []byte, ok bool) {
 	value = v.raw[f]
 	if value == nil {
 		switch f {
-		case Method:
-			value, _, _ = splitRequest(v.raw[Request])
+		case Method: // as splitRequest, which searches for all parts
+			if end := bytes.IndexByte(v.raw[Request], ' '); end > 0 {
+				value = v.raw[Request][:end]
+			}
 		case Path:
 			_, value, _ = splitRequest(v.raw[Request])
 		case Protocol:

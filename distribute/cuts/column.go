@@ -37,8 +37,10 @@ func (c *Counter) addColumn(d Dimension) int {
 
 // read reads the values that a line has in the first n columns.
 func (c *Counter) read(n int, country int, v *accesslog.Values) {
-	for ; c.known < n; c.known++ {
-		col, key := &c.columns[c.known], 0
+	columns := c.columns[c.known:n]
+	c.known = n
+	for i := range columns {
+		col, key := &columns[i], 0
 		switch col.Kind {
 		case Country:
 			col.number = uint32(country)

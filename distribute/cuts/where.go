@@ -125,7 +125,7 @@ func (f *LineFilter) fields() (set accesslog.FieldSet) {
 // A filterTree has the part of a filter that uses few values: by those it selects all lines, or
 // none. The other part is that of each line.
 type filterTree struct {
-	few      filter.Matcher
+	few      filter.Matcher // nil: there is none
 	rest     filter.Matcher // nil: there is none
 	columns  int            // of the Counter that the tree uses
 	tree     tree
@@ -147,10 +147,13 @@ func (c *Counter) newFilterTree() (f filterTree) {
 		return f
 	}
 	few, rest := c.settings.Where.filter.Split(func(field int) bool { return field < int(numKinds) && c.hasFew(Kind(field)) })
-	f.few = few.Matcher(time.Time{})
 	if !rest.IsEmpty() {
 		f.rest = rest.Matcher(time.Time{})
 	}
+	if few.IsEmpty() {
+		return f
+	}
+	f.few = few.Matcher(time.Time{})
 	var used Cut
 	for kind := range numKinds {
 		if few.Uses(int(kind)) {
@@ -199,7 +202,13 @@ func (c *Counter) matches(day accesslog.Day, country int, addr netip.Addr, v *ac
 	if (len(c.days) == 0 || c.days[c.day] != day) && !c.setDay(day) {
 		return c.settings.Where.matches(r)
 	}
-	c.read(f.columns, country, v)
+	return (f.few == nil || c.selects(r)) && (f.rest == nil || f.rest(r))
+}
+
+// selects reports whether the part of the filter that uses few values selects a line.
+func (c *Counter) selects(r *lineRecord) bool {
+	f := &c.filter
+	c.read(f.columns, r.country, r.values)
 	node := c.node(&f.tree)
 	for node >= len(f.verdicts) {
 		f.verdicts = append(f.verdicts, unread)
@@ -210,7 +219,7 @@ func (c *Counter) matches(day accesslog.Day, country int, addr netip.Addr, v *ac
 			f.verdicts[node] = selected
 		}
 	}
-	return f.verdicts[node] == selected && (f.rest == nil || f.rest(r))
+	return f.verdicts[node] == selected
 }
 
 // borrowed returns a text that shares the bytes of b, which saves a copy of each line: a filter
@@ -239,16 +248,21 @@ func (r *lineRecord) Value(field int, _ []string) filter.Value {
 		}
 		return filter.Value{}
 	}
-	switch kind := Kind(field); kind {
+	kind := Kind(field)
+	switch kind {
 	case Day, Week, Month:
 		return filter.OfText(timeValue(kind, r.dayText))
+	case Path:
+		text, ok := r.values.Get(accesslog.Path)
+		if text = pathOf(text, 0); ok && isPlain(text) {
+			return filter.OfText(borrowed(text))
+		}
 	case Status:
 		if status, ok := r.values.Status(); ok && status >= 100 {
 			return filter.OfInt(int64(status))
 		}
 		return filter.Value{}
-	default:
-		r.value = r.counter.appendValue(r.value[:0], Dimension{Kind: kind}, r.country, r.values)
-		return dimensionValue(kind, borrowed(r.value))
 	}
+	r.value = r.counter.appendValue(r.value[:0], Dimension{Kind: kind}, r.country, r.values)
+	return dimensionValue(kind, borrowed(r.value))
 }
