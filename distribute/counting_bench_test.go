@@ -3,10 +3,13 @@ package distribute
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"skidway/distribute/stream"
 	"skidway/internal/samplelog"
@@ -23,7 +26,8 @@ func BenchmarkCountryDay(b *testing.B) {
 }
 
 // BenchmarkCuts counts by further dimensions, in turn with day and country alone, and of each block
-// the fastest turn counts: a busy machine slows others. It reports how many times as long a line takes.
+// the fastest turn counts: a busy machine slows others. It reports how many times as long a line takes,
+// and how many times as long with the time to inflate it.
 func BenchmarkCuts(b *testing.B) {
 	agents := func(different int) func(i int, line []byte) []byte {
 		return func(i int, line []byte) []byte {
@@ -67,12 +71,15 @@ func BenchmarkCuts(b *testing.B) {
 			}
 			c.By = [][]string{by}
 			cut := newCounting(b, &c.CountingConfig)
-			own, others := newFastest(log), newFastest(log)
+			packed := log.pack(b)
+			own, others, inflating := newFastest(log), newFastest(log), newFastest(log)
 			for b.Loop() {
 				log.count(b, base, others)
 				log.count(b, cut, own)
+				log.inflate(b, packed, inflating)
 			}
 			b.ReportMetric(own.sum()/others.sum(), "of-country")
+			b.ReportMetric((own.sum()+inflating.sum())/(others.sum()+inflating.sum()), "of-inflated")
 			b.ReportMetric(own.sum()/benchLines, "ns/line")
 			b.ReportMetric(0, "ns/op")
 		})
@@ -125,6 +132,35 @@ func (l logInBlocks) count(b *testing.B, counting *Counting, fastest fastest) {
 	}
 	if n := seen.tally().Lines; n != benchLines {
 		b.Fatalf("%d lines", n)
+	}
+}
+
+// pack returns the log as a gzip file.
+func (l logInBlocks) pack(b *testing.B) []byte {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for _, block := range l {
+		_, _ = w.Write(block)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// inflate inflates the packed log.
+func (l logInBlocks) inflate(b *testing.B, packed []byte, fastest fastest) {
+	content, err := stream.Gzip.Inflate(bytes.NewReader(packed), stream.Decoding{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	buffer := make([]byte, 256<<10)
+	for i, block := range l {
+		start := time.Now()
+		if _, err := io.ReadFull(content, buffer[:len(block)]); err != nil {
+			b.Fatal(err)
+		}
+		fastest[i] = min(fastest[i], time.Since(start))
 	}
 }
 
