@@ -96,7 +96,7 @@ type fieldParser struct {
 
 // Parse implements [Parser].
 func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
-	if q := p.quick; q != nil {
+	if q := p.quick; q != nil && q.hasHead(line) {
 		var addr netip.Addr
 		var n int
 		if q.start != nil {

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"strings"
@@ -83,24 +84,24 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 	return q
 }
 
-// read reads a line, and reports whether it could. If there is a start, which did not read the line,
+// read reads a line with the head, and reports whether it could. If there is a start, which did not read the line,
 // the line begins with an address of n bytes, which the caller has read.
 func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record, ok bool) {
-	if q.head != "" && (len(line) < len(q.head) || string(line[:len(q.head)]) != q.head) {
-		return Record{}, false
-	}
 	at, steps := len(q.head), q.steps
 	if q.start != nil {
-		rest, ok := cutPrefix(line[n:], steps[0].end) // the user stands behind it
-		if n == 0 || !ok {
+		if at, steps = q.behindAddress(line, n); at == 0 {
 			return Record{}, false
 		}
-		at, steps = len(line)-len(rest), steps[1:]
 	}
 	for i := range steps {
 		step := &steps[i]
 		if step.words > 0 {
-			if at = wordsEnd(line, at, step.words, false); at < 0 {
+			if step.words > 2 {
+				at = wordsEnd(line, at, step.words, false)
+			} else if at = wordEnd(line, at); at >= 0 && step.words == 2 {
+				at = wordEnd(line, behindBlanks(line, at))
+			}
+			if at < 0 {
 				return Record{}, false
 			}
 			if step.field != noField || step.part != nil {
@@ -110,45 +111,33 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 		switch step.field {
 		case Address:
 			addr, n := ipv4(line[at:])
-			if n == 0 {
+			if record.Addr = addr; n == 0 {
 				return Record{}, false
 			}
-			record.Addr = addr
 			if at += n; q.port {
 				at += portLen(line, at)
 			}
-		case Time:
-			if !times.last.begins(line, at) {
+		case Time, Clock:
+			pattern, day := &times.last, times.day
+			if step.field == Clock { // behind its date
+				pattern, day = &times.both, times.bothDay
+			}
+			if !pattern.begins(line, at) {
 				return Record{}, false
 			}
-			at += times.last.size
-			record.Day = times.day
-		case Clock: // behind its date
-			if !times.both.begins(line, at) {
-				return Record{}, false
-			}
-			at += times.both.size
-			record.Day = times.bothDay
+			at += pattern.size
+			record.Day = day
 		default:
-			if step.part != nil && at+9 <= len(line) && line[at] == '-' && step.end[0] != '-' && binary.LittleEndian.Uint64(line[at+1:])&step.mask == step.text {
-				at++
-			} else if step.part != nil {
-				if at = step.part.endFrom(line, at); at < 0 {
-					return Record{}, false
-				}
+			if step.part != nil {
+				at = step.partEnd(line, at)
 			}
 		}
 		end := at + len(step.end)
-		if max(end, at+8) > len(line) || binary.LittleEndian.Uint64(line[at:])&step.mask != step.text ||
+		if at < 0 || max(end, at+8) > len(line) || binary.LittleEndian.Uint64(line[at:])&step.mask != step.text ||
 			len(step.end) > 8 && string(line[at+8:end]) != step.end[8:] {
-			if step.last == nil {
+			if end = step.lateEnd(line, at); end < 0 {
 				return Record{}, false
 			}
-			more := step.last.valueEnd(line[at:])
-			if more < 0 {
-				return Record{}, false
-			}
-			end += more
 		}
 		if at = end; len(step.end) == 1 && step.text == ' ' {
 			at = behindBlanks(line, at)
@@ -188,6 +177,52 @@ func portLen(line []byte, at int) int {
 		return 0
 	}
 	return 1 + digits
+}
+
+// hasHead reports whether a line begins with the head of the layout.
+func (q *quickLayout) hasHead(line []byte) bool {
+	return q.head == "" || len(line) >= len(q.head) && string(line[:len(q.head)]) == q.head
+}
+
+// behindAddress returns the place behind an address of n bytes and what ends it, and the steps that
+// follow; 0 if the line does not begin so.
+func (q *quickLayout) behindAddress(line []byte, n int) (at int, steps []quickStep) {
+	rest, ok := cutPrefix(line[n:], q.steps[0].end) // the user stands behind it
+	if n == 0 || !ok {
+		return 0, nil
+	}
+	return len(line) - len(rest), q.steps[1:]
+}
+
+// partEnd returns the place where the part ends that begins at a place of the line; -1 if its end
+// does not follow.
+func (s *quickStep) partEnd(line []byte, at int) int {
+	if at+9 <= len(line) && line[at] == '-' && s.end[0] != '-' && binary.LittleEndian.Uint64(line[at+1:])&s.mask == s.text {
+		return at + 1
+	}
+	return s.part.endFrom(line, at)
+}
+
+// lateEnd returns the place behind the step's end where that does not follow the first blank of the
+// last word; -1 if there is none.
+func (s *quickStep) lateEnd(line []byte, at int) int {
+	if s.last == nil {
+		return -1
+	}
+	n := s.last.valueEnd(line[at:])
+	if n < 0 {
+		return -1
+	}
+	return at + n + len(s.end)
+}
+
+// wordEnd is wordsEnd of one word, which is faster for few of them.
+func wordEnd(line []byte, at int) int {
+	n := bytes.IndexByte(line[at:], ' ')
+	if n < 0 || n > 0 && line[at+n-1] == ',' {
+		return -1
+	}
+	return at + n
 }
 
 // wordsEnd returns the place of the blank that follows some words of a line, or of the tab where
