@@ -66,7 +66,7 @@ distribute/cuts: internal/filter distribute/accesslog distribute/accesslog/agent
 distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute/accesslog/agents internal/look internal/chart internal/escape
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts distribute/chat distribute/chat/group
-ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
+ops: internal/doctor internal/filter queue delayed workers workers/stats distribute distribute/cuts distribute/geo
 ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue delayed workers/stats distribute distribute/chat distribute/chat/group distribute/cuts
 ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:

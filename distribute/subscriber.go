@@ -31,6 +31,19 @@ type BuildShare struct {
 	Lines int64
 }
 
+// Above so many percent of at least so many addresses, those without a country are odd.
+const maxUnknown, minAddresses = 25, 1000
+
+// UnknownWarning returns a warning if many addresses have no country, else "".
+func (s *Subscriber) UnknownWarning() string {
+	addresses := s.Tally.Counted + s.Tally.Unknown
+	if addresses < minAddresses || 100*s.Tally.Unknown <= maxUnknown*addresses {
+		return ""
+	}
+	return fmt.Sprintf("%d %% of the addresses have no country: if they are private, they may be those of a proxy and not of clients (--trusted-proxies), else the database may be incomplete",
+		100*s.Tally.Unknown/addresses)
+}
+
 // A SettingsError is the error for a worker whose aggregation has other settings
 // than its subscriber.
 type SettingsError struct{ Subscriber, Have, Want string }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"skidway"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
+	"skidway/distribute/geo"
 	"skidway/internal/doctor"
 	"skidway/internal/handle"
 	"skidway/queue"
@@ -185,6 +189,53 @@ func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) 
 		findings = append(findings, Finding{Topic: topic, Rank: Fine, Found: "no file in a log channel waits for a subscriber without a worker"})
 	}
 	return findings, nil
+}
+
+// countryFindings checks the country databases: the embedded one, and those with which subscribers have counted.
+func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	const topic = "countries"
+	embedded, err := geo.Describe("")
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	newer := []string{"skidway geoip info FILE.mmdb", "skidway logs count --geoip FILE.mmdb PATH"}
+	var findings []Finding
+	warn := func(found, why string, change []string) {
+		findings = append(findings, Finding{Topic: topic, Rank: Warning, Found: found, Why: why, Change: change})
+	}
+	for _, warning := range embedded.Warnings(now) {
+		warn("the embedded country database "+warning, "some requests count for another country", newer)
+	}
+	statuses, err := channelStatuses(ctx, db, func(distribute.ChannelInfo) bool { return true })
+	switch {
+	case err != nil && unreachable(err):
+		return nil, err
+	case err != nil:
+		findings = append(findings, Finding{Topic: topic, Rank: Unknown, Found: "could not look: " + err.Error()})
+	}
+	for _, name := range slices.Sorted(maps.Keys(statuses)) {
+		for _, s := range statuses[name].Subscribers {
+			if settings, ok := cuts.ParseSettings(s.Settings); !ok || !settings.UsePlaces() {
+				continue
+			}
+			counted := fmt.Sprintf("channel %s, subscriber %s: ", name, s.Name)
+			for _, build := range s.Builds {
+				for _, warning := range geo.ParseBuild(build.Build).Warnings(now) {
+					if build.Build != embedded.Build.String() {
+						warn(counted+"country database "+warning, "some requests count for another country", newer)
+					}
+				}
+			}
+			if warning := s.UnknownWarning(); warning != "" {
+				warn(counted+warning, "their requests count for ZZ", newer)
+			}
+		}
+	}
+	if len(findings) > 0 {
+		return findings, nil
+	}
+	return []Finding{{Topic: topic, Rank: Fine, Found: fmt.Sprintf("the embedded country database is %s; no count has an odd share of unknown addresses", embedded.Build)}}, nil
 }
 
 // maxChannels is the number of log channels whose statuses are read, those that were used last.

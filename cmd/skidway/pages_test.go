@@ -40,6 +40,7 @@ var notInDashboard = map[string]string{
 	"bench": "it loads the Redis, and measures the machine on which it runs", "config": "it reads a file of the machine on which it runs", "debug": "it is for those who develop the scripts",
 	"dash": "it is the dashboard", "serve": "it is the server of the dashboard", "worker": "it is a process of its own", "version": "the workers' versions are on their page",
 	"queues delete": "a queue that is purged is as good as deleted; deleting also its statistics needs the Redis itself",
+	"geoip":         "it reads a file of the machine on which it runs; the embedded database is on the page of the checks",
 	"logs count":    "it reads files of the machine on which it runs", "logs explain": "likewise", "logs formats": "it is a reference", "logs sample": "it writes files", "logs ship": "it reads files", "logs work": "it is a process of its own",
 	"logs channels delete": "all that was counted is lost, which needs the Redis itself; subscribers are dropped one by one",
 	"chat create":          "members of chats are users of a program, not of the dashboard", "chat join": "likewise", "chat leave": "likewise", "chat limit": "likewise", "chat read": "messages are for their readers", "chat send": "likewise",

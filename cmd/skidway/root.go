@@ -103,7 +103,7 @@ usage; 3 Redis or the server cannot be reached.`,
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(cli.HelpCommand())
 	root.PersistentPreRun = cli.AuditChanges
-	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Operations(a), jobs.Errors(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), serve.Serve(a), serve.Dash(a), serve.User(a), serve.Token(a), serve.Audit(a), bench.Command(a), versionCommand(a), debugCommand(a))
+	root.AddCommand(logs.Command(a), logs.GeoIP(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Operations(a), jobs.Errors(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), serve.Serve(a), serve.Dash(a), serve.User(a), serve.Token(a), serve.Audit(a), bench.Command(a), versionCommand(a), debugCommand(a))
 	return root
 }
 

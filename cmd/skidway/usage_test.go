@@ -29,6 +29,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"misspelled flag":         {"logs count --formt plain a.log", "unknown flag: --formt: did you mean --format?"},
 		"misspelled global flag":  {"logs count --redsi x a.log", "did you mean --redis?"},
 		"no path":                 {"logs count", "missing PATH"},
+		"two databases":           {"geoip info a.mmdb b.mmdb", "accepts at most 1"},
 		"no channel":              {"logs ship a.log", `"channel"`},
 		"no subscriber":           {"logs work --channel web", `"subscriber"`},
 		"unknown format":          {"logs count --format klingon a.log", `"klingon": use one of`},
@@ -263,4 +264,24 @@ func TestEveryCommandIsAuditedOrKnownToChangeNothing(t *testing.T) {
 		}
 	}
 	visit(root(&cli.App{Console: &cli.Console{}}))
+}
+
+func TestGeoIPInfoShowsADatabaseAndWarns(t *testing.T) {
+	t.Parallel()
+	o := mustRun(t, t.TempDir(), "geoip", "info", "-o", "csv")
+	for _, part := range []string{"field,value\n", "type,geo-whois-asn-country\n", "date,20", "holds,countries\n", "addresses,\"IPv4, IPv6\"\n"} {
+		if !strings.Contains(o.stdout, part) {
+			t.Errorf("there is no %q in %s", part, o.stdout)
+		}
+	}
+	made, err := filepath.Abs("../../distribute/geo/testdata/GeoIP2-Country-Test.mmdb")
+	put(t, err)
+	folder := t.TempDir()
+	o = mustRun(t, folder, "geoip", "info", made)
+	hasLine(t, o.stdout, "type", "GeoIP2-Country")
+	hasLine(t, o.stderr, "warning: country database", "check that it is complete")
+	// Most addresses of a log are not in it.
+	write(t, folder, "a.log", strings.Repeat(`9.9.9.9 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1`+"\n", 1000))
+	o = mustRun(t, folder, "logs", "count", "a.log", "--geoip", made)
+	hasLine(t, o.stderr, "warning: 100 % of the addresses have no country", "--trusted-proxies")
 }

@@ -33,10 +33,13 @@ type Build struct {
 	Attribution string
 }
 
+// undated follows the name of a database without a date.
+const undated = " (undated)"
+
 // String returns name and day, such as "geo-whois-asn-country 2026-06-17".
 func (b Build) String() string {
 	if b.Date.IsZero() {
-		return b.Name + " (undated)"
+		return b.Name + undated
 	}
 	return b.Name + " " + b.Date.Format(time.DateOnly)
 }

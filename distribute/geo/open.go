@@ -52,6 +52,15 @@ func Open(path string) (*DB, error) {
 }
 
 func openFile(path string) (*DB, error) {
+	image, err := readDatabase(path)
+	if err != nil {
+		return nil, err
+	}
+	return openImage(image, strings.TrimSuffix(filepath.Base(path), ".mmdb"))
+}
+
+// readDatabase reads a file that is not compressed.
+func readDatabase(path string) ([]byte, error) {
 	image, err := readImage(path)
 	if err != nil {
 		return nil, err
@@ -59,7 +68,7 @@ func openFile(path string) (*DB, error) {
 	if format := compression(image); format != "" {
 		return nil, fmt.Errorf("%s-compressed, unpack it first: %w", format, ErrNotDatabase)
 	}
-	return openImage(image, strings.TrimSuffix(filepath.Base(path), ".mmdb"))
+	return image, nil
 }
 
 // openImage takes the first schema by which the database has a country.

@@ -87,11 +87,11 @@ that --where does not select, and only there.`,
 }
 
 func (k *counter) run(ctx context.Context, paths []string) error {
-	aggregation, warning, err := k.aggregation()
+	aggregation, warnings, err := k.aggregation()
 	if err != nil {
 		return err
 	}
-	printWarnings(k.Console, warning)
+	printWarnings(k.Console, warnings...)
 	files, missing, err := k.list(ctx, k.Console, paths)
 	if err != nil {
 		return err
@@ -131,6 +131,9 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	}
 	if err := errors.Join(printResult(k.App, k.output.Word, r), pageErr); err != nil {
 		return err
+	}
+	if warning := batch.Report.Subscriber.UnknownWarning(); warning != "" {
+		k.Console.Notice("warning: %s", warning)
 	}
 	outcomes := countOutcomes(k.Console, batch.Files)
 	if k.skipped > 0 {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"skidway/distribute"
-	"skidway/distribute/geo"
 )
 
 func TestTextOfAnEvent(t *testing.T) {
@@ -51,25 +50,6 @@ func TestTextOfAnEvent(t *testing.T) {
 	} {
 		if got := eventText(c.event); got != c.want {
 			t.Errorf("%s: %q, want %q", c.event.Kind, got, c.want)
-		}
-	}
-}
-
-func TestStaleDatabaseIsAWarning(t *testing.T) {
-	t.Parallel()
-	built := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		build geo.Build
-		age   time.Duration
-		want  string
-	}{
-		{geo.Build{Name: "X", Date: built}, geo.StaleAfter, ""},
-		{geo.Build{Name: "X", Date: built}, 2 * geo.StaleAfter,
-			"X 2024-03-01 is 24 months old: addresses that moved since count for their old country; use a newer .mmdb file"},
-		{geo.Build{Name: "X"}, 0, "X does not say when it was built: check that it is recent"},
-	} {
-		if got := staleWarning(c.build, built.Add(c.age)); got != c.want {
-			t.Errorf("%v after %v: %q, want %q", c.build, c.age, got, c.want)
 		}
 	}
 }

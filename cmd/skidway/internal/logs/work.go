@@ -3,7 +3,6 @@ package logs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -84,11 +83,11 @@ func (w *worker) open(ctx context.Context) error {
 		if slices.ContainsFunc(all, func(s served) bool { return s.name == name }) {
 			return cli.WrongUsage("--subscriber %s is there twice", name)
 		}
-		aggregation, warning, err := own.aggregation()
+		aggregation, odd, err := own.aggregation()
 		if err != nil {
 			return err
 		}
-		all, warnings = append(all, served{name, aggregation, own.where != ""}), append(warnings, warning)
+		all, warnings = append(all, served{name, aggregation, own.where != ""}), append(warnings, odd...)
 	}
 	printWarnings(w.Console, warnings...)
 	return withChannel(ctx, w.App, distribute.Open, w.channel, func(channel *distribute.Channel) error {
@@ -240,15 +239,15 @@ func (l *cutList) String() string {
 // Type implements pflag.Value.
 func (l *cutList) Type() string { return "strings" }
 
-// aggregation opens the country database. The warning is empty unless the database is old.
-func (k *counting) aggregation() (aggregation *distribute.Counting, warning string, err error) {
+// aggregation opens the country database, and returns what is odd about it.
+func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []string, err error) {
 	format, err := k.name()
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	proxies, err := accesslog.ParseTrustedProxies(k.proxies)
 	if err != nil {
-		return nil, "", cli.WrongUsage("--trusted-proxies: %w", err)
+		return nil, nil, cli.WrongUsage("--trusted-proxies: %w", err)
 	}
 	var countries *geo.DB
 	if k.noGeo {
@@ -256,50 +255,35 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 	}
 	where, err := cuts.ParseLineFilter(k.where)
 	if err != nil {
-		return nil, "", cli.WrongUsage("--where: %w", err)
+		return nil, nil, cli.WrongUsage("--where: %w", err)
 	}
 	byPlace := where.Uses(cuts.Country, cuts.Continent)
 	if k.noGeo && byPlace {
-		return nil, "", cli.WrongUsage("--where %s: country and continent are not possible with --no-geo", where)
+		return nil, nil, cli.WrongUsage("--where %s: country and continent are not possible with --no-geo", where)
 	}
 	if k.by.needPlaces() || byPlace {
 		if countries, err = k.countries(); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
 		By: k.by, Where: k.where, Measures: k.measures, MaxCells: int(k.maxCells), Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
-		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong
+		return nil, nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
 	}
 	if countries != nil {
-		warning = staleWarning(countries.Build(), time.Now())
+		warnings = countries.Build().Warnings(time.Now())
 	}
-	return aggregation, warning, nil
+	return aggregation, warnings, nil
 }
 
-// printWarnings prints different warnings that are not empty.
+// printWarnings prints different warnings about country databases.
 func printWarnings(console *cli.Console, warnings ...string) {
 	slices.Sort(warnings)
 	for _, warning := range slices.Compact(warnings) {
-		if warning != "" {
-			console.Notice("warning: country database %s", warning)
-		}
+		console.Notice("warning: country database %s", warning)
 	}
-}
-
-// staleWarning returns what to tell the user about a database that is stale, else "".
-func staleWarning(b geo.Build, now time.Time) string {
-	const month = 365 * 24 * time.Hour / 12
-	switch {
-	case !b.Stale(now):
-		return ""
-	case b.Date.IsZero():
-		return b.Name + " does not say when it was built: check that it is recent"
-	}
-	return fmt.Sprintf("%s is %d months old: addresses that moved since count for their old country; use a newer .mmdb file",
-		b, now.Sub(b.Date)/month)
 }
 
 func (k *counting) countries() (*geo.DB, error) {
