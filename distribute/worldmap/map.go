@@ -53,8 +53,16 @@ func Name(code string) string { return names()[code] }
 
 // A Drawing is a map.
 type Drawing struct {
-	SVG   template.HTML
-	Steps []Step // of its scale, the lowest first
+	SVG    template.HTML
+	Steps  []Step  // of its scale, the lowest first
+	Places []Place // all that have a code
+}
+
+// A Place is a shape of a map as it is drawn, for pages that change it later.
+type Place struct {
+	Code  string
+	Class int
+	Title string
 }
 
 // Draw returns the map of counts by code of ISO 3166-1. unit is what is counted ("requests"), and is
@@ -62,27 +70,30 @@ type Drawing struct {
 // on the map are left out.
 func Draw(counts map[string]int64, unit string) Drawing {
 	scale := ScaleOf(counts)
-	unit = html.EscapeString(unit)
+	drawing := Drawing{Steps: scale.Steps()}
 	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg class="map" viewBox="0 0 2000 942" role="img" aria-label="World map of %s by country. The table has the same numbers.">`, unit)
+	fmt.Fprintf(&svg, `<svg class="map" viewBox="0 0 2000 942" role="img" aria-label="World map of %s by country. The table has the same numbers.">`, html.EscapeString(unit))
 	for _, s := range shapes() {
-		number := "none"
+		number, key := "none", ""
 		if n := counts[s.code]; s.code != "" && n > 0 {
 			number = comma(n) + " " + unit
 		}
-		key := ""
+		place := Place{s.code, scale.Class(counts[s.code]), s.name + ": " + number}
 		if s.code != "" {
 			key = ` data-k="` + s.code + `"`
+			drawing.Places = append(drawing.Places, place)
 		}
+		title := html.EscapeString(place.Title)
 		switch {
 		case s.path != "":
-			fmt.Fprintf(&svg, `<path class="c%d"%s d="%s"><title>%s: %s</title></path>`, scale.Class(counts[s.code]), key, s.path, html.EscapeString(s.name), number)
+			fmt.Fprintf(&svg, `<path class="c%d"%s d="%s"><title>%s</title></path>`, place.Class, key, s.path, title)
 		case s.x != "":
-			fmt.Fprintf(&svg, `<circle class="c%d"%s cx="%s" cy="%s" r="8"><title>%s: %s</title></circle>`, scale.Class(counts[s.code]), key, s.x, s.y, html.EscapeString(s.name), number)
+			fmt.Fprintf(&svg, `<circle class="c%d"%s cx="%s" cy="%s" r="8"><title>%s</title></circle>`, place.Class, key, s.x, s.y, title)
 		}
 	}
 	svg.WriteString("</svg>")
-	return Drawing{template.HTML(svg.String()), scale.Steps()} //nolint:gosec // all texts are escaped
+	drawing.SVG = template.HTML(svg.String()) //nolint:gosec // all texts are escaped
+	return drawing
 }
 
 // classes is the number of classes of a map without that for none: one for each power of ten, and one

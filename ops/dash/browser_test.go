@@ -80,6 +80,7 @@ func TestInABrowser(t *testing.T) {
 	ctx := browsertest.Start(t)
 	t.Run("pages are accessible and safe", func(t *testing.T) { testPages(t, ctx) })
 	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) })
+	t.Run("the map of counts changes in place", func(t *testing.T) { testMap(t, ctx) })
 	t.Run("forms work without script", func(t *testing.T) { testNoScript(t, ctx) })
 	t.Run("a flow of clicks retries jobs", func(t *testing.T) { testFlow(t, ctx) })
 }
@@ -191,6 +192,23 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`), chromedp.KeyEvent("g"), chromedp.KeyEvent("q"))
 	b.Do(chromedp.WaitVisible(`[data-key=q][aria-current=page]`))
 	b.Calm("live")
+}
+
+func testMap(t *testing.T, ctx context.Context) {
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(f.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(f.Context(), "countries", ""))
+	f.countRequest(channel, "8.8.8.8")
+	b := f.open(ctx)
+	b.theme("light")
+	b.visit("/counts", 1400)
+	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 1 requests"`)
+	b.Do(chromedp.WaitEnabled(`#hold`))
+	f.countRequest(channel, "8.8.8.9")
+	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 2 requests"`)
+	b.Check("map of counts")
+	b.Picture("counts-1400-light")
 }
 
 func testFlow(t *testing.T, ctx context.Context) {

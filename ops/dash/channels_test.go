@@ -30,16 +30,9 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	}
 	f.want(f.get("/counts"), http.StatusOK, "web: countries", "Nothing is counted in this time")
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
-	aggregation, err := distribute.NewCounting(nil)
-	f.must(err)
-	f.must(os.WriteFile(file, []byte(time.Now().UTC().Format(`1.1.1.1 - - [02/Jan/2006:15:04:05 +0000] "GET / HTTP/1.1" 200 1`)+"\n"), 0o600))
-	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
-	f.must(err)
-	worker, err := distribute.NewWorker(t.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
-	f.must(err)
-	_, err = worker.Work(t.Context())
-	f.must(err)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+time.Now().UTC().Format(time.DateOnly)+"</td>", `<span data-v="count `+time.Now().UTC().Format(time.DateOnly)+` `, "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.countRequest(channel, "1.1.1.1")
+	today := time.Now().UTC().Format(time.DateOnly)
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day,country `+today+` `, `<span data-v="count day,status `+today+` 200">1<`, ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
 	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
 
 	// The window, and the end of a subscriber.
@@ -62,4 +55,19 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.who = principal(t, "view:mail")
 	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)
+}
+
+// countRequest ships a line with the address of a client, and counts it by two cuts.
+func (f *fixture) countRequest(channel *distribute.Channel, address string) {
+	f.Helper()
+	file := filepath.Join(f.TempDir(), "access.log")
+	f.must(os.WriteFile(file, []byte(address+time.Now().UTC().Format(` - - [02/Jan/2006:15:04:05 +0000]`)+` "GET / HTTP/1.1" 200 1`+"\n"), 0o600))
+	_, err := distribute.NewShipper(channel, nil).Ship(f.Context(), []string{file})
+	f.must(err)
+	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}})
+	f.must(err)
+	worker, err := distribute.NewWorker(f.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	f.must(err)
+	_, err = worker.Work(f.Context())
+	f.must(err)
 }

@@ -2,13 +2,16 @@ package dash
 
 import (
 	"cmp"
+	"html/template"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"skidway/distribute"
 	"skidway/distribute/cuts"
+	"skidway/distribute/worldmap"
 	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
 )
@@ -17,18 +20,37 @@ import (
 type countsData struct {
 	Channel, Subscriber, From, To string
 	Choices                       []CountChoice
-	Total                         Value    // lines that were counted, in all
-	Columns                       []string // of the rows
+	Total                         Value // lines that were counted, in all
+	Map                           *countMap
 	Plot                          *chart.Plot
 	Members                       []memberRow
-	Rows                          []countRow
-	More                          int // rows that are not shown
+	Tables                        []countTable // those with rows
 	Moving                        bool
 	Shell                         string
 }
 
 // A CountChoice is a subscriber whose counts can be shown.
 type CountChoice struct{ Channel, Subscriber string }
+
+// A countTable has the counts of one cut.
+type countTable struct {
+	Name    string // of the cut: "day,country"
+	Columns []string
+	Rows    []countRow
+	More    int // rows that are not shown
+}
+
+// A countMap is the map of the requests by country, with its scale.
+type countMap struct {
+	SVG   template.HTML
+	Steps []countStep
+}
+
+// A countStep is a class of the scale of a map.
+type countStep struct {
+	Class int
+	Label Value
+}
 
 // A countRow is a count, such as that of a day and a country.
 type countRow struct {
@@ -46,7 +68,7 @@ type memberRow struct {
 
 // Bounds of the page of counts.
 const (
-	countsShown  = 500                 // rows, those with the most requests
+	countsShown  = 500                 // rows of all tables, those with the most requests
 	membersFirst = 12                  // values, those with the most requests
 	countsBack   = 31 * 24 * time.Hour // how far the page looks back without a first day
 )
@@ -85,12 +107,10 @@ func countsPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	table := &report.Tables[0]
-	data.Moving, data.Columns = report.Moving, table.By
-	data.Total = p.Val("total", report.Subscriber.Tally.Lines)
-	data.setRows(p, table.Rows)
-	data.setPlot(table)
-	data.setMembers(p, table)
+	data.Moving, data.Total = report.Moving, p.Val("total", report.Subscriber.Tally.Lines)
+	for i := range report.Tables {
+		data.add(p, &report.Tables[i], countsShown/len(report.Tables))
+	}
 	data.Shell = "skidway logs report --channel " + data.Channel + " --subscriber " + data.Subscriber
 	if data.From != "" {
 		data.Shell += " --from " + data.From
@@ -98,18 +118,47 @@ func countsPage(p *page) error {
 	return nil
 }
 
-// setRows sets the rows of the table: the last first value first, such as the latest day, and of each the
-// highest count.
-func (d *countsData) setRows(p *page, rows []cuts.Row) {
-	shown := slices.SortedStableFunc(slices.Values(rows), func(a, b cuts.Row) int { return cmp.Compare(b.Requests, a.Requests) })
-	shown = shown[:min(countsShown, len(shown))]
+// add adds a table of at most so many rows: the last first value first, such as the latest day, and of each the
+// highest count. The map and the chart are of the first tables that have them: those of others are the same.
+func (d *countsData) add(p *page, table *cuts.Table, rows int) {
+	if len(table.Rows) == 0 {
+		return
+	}
+	t := countTable{Name: strings.Join(table.By, ","), Columns: table.By}
+	shown := slices.SortedStableFunc(slices.Values(table.Rows), func(a, b cuts.Row) int { return cmp.Compare(b.Requests, a.Requests) })
+	shown = shown[:min(rows, len(shown))]
 	slices.SortStableFunc(shown, func(a, b cuts.Row) int { return strings.Compare(b.Values[0], a.Values[0]) })
 	for _, row := range shown {
-		id := strings.Join(row.Values, " ")
-		p.row("counts", id)
-		d.Rows = append(d.Rows, countRow{id, row.Values, p.Val("count "+id, row.Requests)})
+		id := t.Name + " " + strings.Join(row.Values, " ")
+		p.row("counts "+t.Name, id)
+		t.Rows = append(t.Rows, countRow{id, row.Values, p.Val("count "+id, row.Requests)})
 	}
-	d.More = len(rows) - len(shown)
+	t.More = len(table.Rows) - len(shown)
+	d.Tables = append(d.Tables, t)
+	if d.Map == nil {
+		d.setMap(p, table)
+	}
+	if d.Plot == nil {
+		d.setPlot(p, table)
+	}
+	if d.Members == nil {
+		d.setMembers(p, table)
+	}
+}
+
+// setMap sets the map of the countries.
+func (d *countsData) setMap(p *page, table *cuts.Table) {
+	column := slices.Index(table.By, cuts.Country.String())
+	if column < 0 {
+		return
+	}
+	found, _ := sums(table, column)
+	drawing := worldmap.Draw(found, words.T("counts.unit"))
+	p.livePlaces(drawing.Places)
+	d.Map = &countMap{SVG: drawing.SVG}
+	for _, step := range drawing.Steps {
+		d.Map.Steps = append(d.Map.Steps, countStep{step.Class, p.Val("scale "+strconv.Itoa(step.Class), step.Label)})
+	}
 }
 
 // sums returns the requests of each value of a column, and the values in their order.
@@ -122,7 +171,7 @@ func sums(table *cuts.Table, column int) (map[string]int64, []string) {
 }
 
 // setPlot sets the chart of the days.
-func (d *countsData) setPlot(table *cuts.Table) {
+func (d *countsData) setPlot(p *page, table *cuts.Table) {
 	column := slices.Index(table.By, cuts.Day.String())
 	if column < 0 {
 		return
@@ -136,7 +185,7 @@ func (d *countsData) setPlot(table *cuts.Table) {
 		line = append(line, float64(found[day]))
 	}
 	axis := []string{days[0], days[len(days)/2], days[len(days)-1]}
-	d.Plot = chart.New(words.T("counts.plot", slices.Min(line), slices.Max(line), line[len(line)-1]), axis, line, nil, nil)
+	d.Plot = p.livePlot("days", chart.New(words.T("counts.plot", slices.Min(line), slices.Max(line), line[len(line)-1]), axis, line, nil, nil))
 }
 
 // setMembers sets the sums by the first column that has no times.

@@ -1,6 +1,10 @@
 package dash
 
 import (
+	"fmt"
+	"strconv"
+
+	"skidway/distribute/worldmap"
 	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
 )
@@ -54,6 +58,26 @@ func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	bar.Key = key
 	r.set("width "+key, bar.Width)
 	return bar
+}
+
+// livePlot returns a plot whose line, area and labels the stream changes in place.
+func (r *recorder) livePlot(key string, plot *chart.Plot) *chart.Plot {
+	plot.Key = key
+	r.set("path "+key+" l", plot.Line)
+	r.set("path "+key+" a", plot.Area)
+	for axis, labels := range map[string][]string{"y": plot.Y, "x": plot.X} {
+		for i, label := range labels {
+			r.set(key+" "+axis+strconv.Itoa(i), label)
+		}
+	}
+	return plot
+}
+
+// livePlaces lets the stream change the colours and titles of a map in place.
+func (r *recorder) livePlaces(places []worldmap.Place) {
+	for _, place := range places {
+		r.set("place "+place.Code, fmt.Sprintf("c%d\n%s", place.Class, place.Title))
+	}
 }
 
 // Bad returns a value that is shown as a problem if it is above zero.

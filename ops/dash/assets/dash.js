@@ -69,6 +69,12 @@ const setBadge = (element, value) => {
   element.querySelector('use').setAttribute('href', href)
   element.querySelector('span').textContent = text
 }
+// A place of a map: its colour and its title.
+const setPlace = (element, value) => {
+  const [colour, title] = value.split('\n')
+  element.setAttribute('class', colour)
+  element.querySelector('title').textContent = title
+}
 const find = (name, key) => all('[data-' + name + '="' + CSS.escape(key) + '"]')
 
 const say = text => {
@@ -82,6 +88,8 @@ const show = change => {
     for (const element of values.get(key) || []) setValue(element, text)
     if (key.startsWith('badge ')) find('badge', key.slice(6)).forEach(element => setBadge(element, text))
     if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
+    if (key.startsWith('path ')) find('path', key.slice(5)).forEach(element => element.setAttribute('d', text))
+    if (key.startsWith('place ')) find('k', key.slice(6)).forEach(element => setPlace(element, text))
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
     }

@@ -44,6 +44,7 @@ func Share(label string, part, whole float64, bad bool) Bar {
 // A Plot is a large chart: an area with its line, another line, and bars of failures below on their
 // own scale.
 type Plot struct {
+	Key               string // of its live parts; empty: it has none
 	Label             string
 	Area, Line, Other string
 	Bars              string
