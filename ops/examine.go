@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"skidway"
@@ -67,7 +68,7 @@ func examine(ctx context.Context, db *skidway.DB, queues func(context.Context, *
 	if conn.Embedded() {
 		return findings, nil
 	}
-	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queues, channelFindings, subscriberFindings} {
+	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queues, channelFindings, subscriberFindings, countryFindings} {
 		found, err := examine(ctx, db)
 		if err != nil {
 			return nil, err
@@ -191,10 +192,12 @@ func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) 
 	return findings, nil
 }
 
+var embeddedCountries = sync.OnceValues(func() (geo.Description, error) { return geo.Describe("") })
+
 // countryFindings checks the country databases: the embedded one, and those with which subscribers have counted.
 func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	const topic = "countries"
-	embedded, err := geo.Describe("")
+	embedded, err := embeddedCountries()
 	if err != nil {
 		return nil, err
 	}

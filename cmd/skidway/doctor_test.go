@@ -175,3 +175,19 @@ func TestDoctorChecksEveryMasterOfACluster(t *testing.T) {
 		t.Errorf("%v", servers)
 	}
 }
+
+func TestDoctorWarnsOfCountsWithOddCountries(t *testing.T) {
+	t.Parallel()
+	server, folder := redistest.Start(t), t.TempDir()
+	if f, _ := findings(t, server.URL(0)); f["countries"].Level != doctor.Fine || !strings.Contains(f["countries"].Found, "geo-whois-asn-country 20") {
+		t.Errorf("%+v", f["countries"])
+	}
+	write(t, folder, "a.log", strings.Repeat(`10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1`+"\n", 1000))
+	flags := []string{"--channel", "web", "--subscriber", "s", "--redis", server.URL(0)}
+	mustRun(t, folder, append([]string{"logs", "ship", "a.log"}, flags...)...)
+	mustRun(t, folder, append([]string{"logs", "work", "--until-done"}, flags...)...)
+	found, _ := findings(t, server.URL(0))
+	if f := found["countries"]; f.Level != doctor.Warning || !strings.Contains(f.Found, "channel web, subscriber s: 100 % of the addresses have no country") || len(f.Change) == 0 {
+		t.Errorf("%+v", f)
+	}
+}

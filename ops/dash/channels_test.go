@@ -32,7 +32,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
 	f.countRequest(channel, "1.1.1.1")
 	today := time.Now().UTC().Format(time.DateOnly)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day,country `+today+` `, `<span data-v="count day,status `+today+` 200">1<`, ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
 	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
 
 	// The window, and the end of a subscriber.

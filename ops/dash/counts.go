@@ -34,7 +34,7 @@ type CountChoice struct{ Channel, Subscriber string }
 
 // A countTable has the counts of one cut.
 type countTable struct {
-	Name    string // of the cut: "day,country"
+	Name    string // of the cut: "day, country"
 	Columns []string
 	Rows    []countRow
 	More    int // rows that are not shown
@@ -124,7 +124,7 @@ func (d *countsData) add(p *page, table *cuts.Table, rows int) {
 	if len(table.Rows) == 0 {
 		return
 	}
-	t := countTable{Name: strings.Join(table.By, ","), Columns: table.By}
+	t := countTable{Name: strings.Join(table.By, ", "), Columns: table.By}
 	shown := slices.SortedStableFunc(slices.Values(table.Rows), func(a, b cuts.Row) int { return cmp.Compare(b.Requests, a.Requests) })
 	shown = shown[:min(rows, len(shown))]
 	slices.SortStableFunc(shown, func(a, b cuts.Row) int { return strings.Compare(b.Values[0], a.Values[0]) })
