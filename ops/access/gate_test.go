@@ -469,8 +469,6 @@ func TestReadOnlyAndNoLogin(t *testing.T) {
 	if _, err := s.gate.Authorize(r); err == nil { // from 192.0.2.1
 		t.Error("a request of another machine needs no login")
 	}
-	s.want("a change of a page that hides where it comes from", s.send("POST", "/", ""), 403, "cross-origin")
-	s.want("a change", s.send("POST", "/", "", "Sec-Fetch-Site", "same-origin"), 200, "local")
 	r.RemoteAddr = "127.0.0.1:1"
 	p, err := s.gate.Authorize(r)
 	s.must(err)
@@ -481,6 +479,36 @@ func TestReadOnlyAndNoLogin(t *testing.T) {
 	if p, err = s.gate.Authorize(r); err != nil || len(p.Scopes) != 1 || !p.May(View, "mail") {
 		t.Errorf("the token's principal is %+v, %v", p, err)
 	}
+}
+
+func TestProgramsOfThisMachineNeedNoLoginWhereThereAreNoPages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	gate, err := NewGate(f.db, GateConfig{NoLogin: true, Logger: silent()})
+	f.must(err)
+	for name, c := range map[string]struct {
+		host, header, value string
+		status              int
+	}{
+		"a program": {"127.0.0.1:8470", "Accept", "*/*", 200}, "another site": {"127.0.0.1:8470", "Sec-Fetch-Site", "cross-site", 403}, "a site of the same machine": {"localhost:8470", "Sec-Fetch-Site", "same-site", 403},
+		"an older browser": {"127.0.0.1:8470", "Origin", "https://evil.example", 403}, "no origin": {"127.0.0.1:8470", "Origin", "null", 403}, "another name": {"evil.example", "Accept", "*/*", 421},
+	} {
+		r := arrivedAt(httptest.NewRequest("POST", "http://"+c.host+"/", nil), "127.0.0.1:8470")
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set(c.header, c.value)
+		w := httptest.NewRecorder()
+		gate.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%s: %d %s, want %d", name, w.Code, w.Body, c.status)
+		}
+	}
+}
+
+func TestChangesOfPagesWithoutLoginComeFromThem(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{NoLogin: true})
+	s.want("a page that hides where it comes from", s.send("POST", "/", ""), 403, "cross-origin")
+	s.want("a page", s.send("POST", "/", "", "Sec-Fetch-Site", "same-origin"), 200, "local")
 }
 
 func TestHooksNeedNoPrincipalWhereThereAreSome(t *testing.T) {
