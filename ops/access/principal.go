@@ -19,6 +19,8 @@ type Principal struct {
 	Token  bool   // whether it is a program with a token, not a user
 	Proven bool   // whether it has shown a password, a token or a one-time code, or a proxy vouches for it
 	Scopes []Scope
+
+	Session string // a digest of the id of the session that authenticated it; empty: there is none
 }
 
 // LocalName is the name of the principal of requests from this machine that need no user: those

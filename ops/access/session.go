@@ -106,7 +106,7 @@ func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration)
 		if record.User != LocalName || record.Version != s.local {
 			return nil, ErrNoSession
 		}
-		return localPrincipal(true), nil
+		return inSession(localPrincipal(true), hash), nil
 	}
 	user, found := s.users.Lookup(record.User)
 	if !found || user.version() != record.Version {
@@ -115,7 +115,13 @@ func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration)
 		}
 		return nil, ErrNoSession
 	}
-	return user.Principal(), nil
+	return inSession(user.Principal(), hash), nil
+}
+
+// inSession returns a principal with the digest of its session's id.
+func inSession(p *Principal, hash string) *Principal {
+	p.Session = hash
+	return p
 }
 
 // localPrincipal returns who asks from this machine without being a user. Only the one-time code

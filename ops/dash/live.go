@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -81,15 +82,17 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sessionOf returns what streams of one browser have in common.
+// sessionOf returns what streams of one browser have in common: nothing that the browser itself names.
+// Where there are no sessions, it is the viewer and the address.
 func sessionOf(r *http.Request, who *access.Principal) string {
-	for _, cookie := range r.Cookies() {
-		if strings.HasPrefix(cookie.Name, "__Host-skidway") {
-			return cookie.Value
-		}
+	if who.Session != "" {
+		return who.Session
 	}
-	host, _, _ := strings.Cut(r.RemoteAddr, ":")
-	return who.Name + " " + host + " " + r.UserAgent()
+	address := access.AddressFromContext(r.Context()).String()
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && !access.AddressFromContext(r.Context()).IsValid() {
+		address = host
+	}
+	return strings.Join([]string{who.Name, who.ID, address}, " ")
 }
 
 // liveRoute returns the page of a path, nil if it is none with live parts.
