@@ -94,7 +94,7 @@ func (c *cronModel) Remove(t *rapid.T) {
 		t.Skip("none")
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(c.period))).Draw(t, "name")
-	if err := c.queue.RemoveSchedule(context.Background(), name); err != nil {
+	if err := c.queue.RemoveSchedule(context.Background(), name, ""); err != nil {
 		t.Fatal(err)
 	}
 	delete(c.period, name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func (s *fixture) put(t testing.TB, schedule queue.CronSchedule) {
 	}
 }
 
-// info returns a schedule as it is listed.
+// info returns a schedule as it is listed, with its version.
 func (s *fixture) info(t testing.TB, name string) queue.CronScheduleInfo {
 	t.Helper()
 	infos, err := delayed.Schedules(t.Context(), s.client, s.queue.Name())
@@ -48,6 +49,13 @@ func (s *fixture) info(t testing.TB, name string) queue.CronScheduleInfo {
 	}
 	for _, info := range infos {
 		if info.Name == name {
+			one, err := delayed.Schedule(t.Context(), s.client, s.queue.Name(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Version = one.Version; !reflect.DeepEqual(info, one) {
+				t.Errorf("it is listed as %+v, and shown as %+v", info, one)
+			}
 			return info
 		}
 	}
@@ -233,7 +241,7 @@ func TestChangesTakeEffectAtOnce(t *testing.T) {
 		if info := s.info(t, "a"); !info.Next.Equal(quiet.Next) || info.Kind != "other" || len(info.Last) < 2 {
 			t.Errorf("after the change %+v, want the next time of the first one, %s, and what has fired", info, quiet.Next)
 		}
-		if err := s.queue.RemoveSchedule(t.Context(), "a"); err != nil {
+		if err := s.queue.RemoveSchedule(t.Context(), "a", ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"schedules", "schedules:due", "schedules:fired"} {
@@ -241,7 +249,7 @@ func TestChangesTakeEffectAtOnce(t *testing.T) {
 				t.Errorf("%s is left", key)
 			}
 		}
-		if err := s.queue.RemoveSchedule(t.Context(), "a"); !errors.Is(err, queue.ErrNoSchedule) {
+		if err := s.queue.RemoveSchedule(t.Context(), "a", ""); !errors.Is(err, queue.ErrNoSchedule) {
 			t.Errorf("removed twice: %v", err)
 		}
 	})
@@ -363,7 +371,7 @@ func TestScheduleThatCannotBeReadIsLoggedOnceAndDelaysNoOther(t *testing.T) {
 		if info := s.info(t, "garbage"); info.Err != nil || !info.Next.After(time.Now()) {
 			t.Errorf("after it was added again: %+v", info)
 		}
-		if err := s.queue.RemoveSchedule(t.Context(), "cut"); err != nil {
+		if err := s.queue.RemoveSchedule(t.Context(), "cut", ""); err != nil {
 			t.Errorf("a damaged one can't be removed: %v", err)
 		}
 	})

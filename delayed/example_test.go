@@ -144,14 +144,14 @@ func ExampleSchedules() {
 	reports, _ := client.ForPool("reports")
 
 	_, _ = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "report", Expr: "@yearly", Queue: "reports", Kind: "report"})
-	id, err := reports.RunSchedule(ctx, "report")
+	id, err := reports.RunSchedule(ctx, "report", "")
 	job, _ := client.Get(ctx, id)
 	fmt.Println(job.Kind, job.State, err)
 
 	infos, _ := delayed.Schedules(ctx, client, "reports")
 	last := infos[0].Last[0]
 	fmt.Println(last.JobID == id, last.Manual)
-	fmt.Println(reports.RemoveSchedule(ctx, "report"))
+	fmt.Println(reports.RemoveSchedule(ctx, "report", ""))
 	// Output:
 	// report waiting <nil>
 	// true true

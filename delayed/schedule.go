@@ -26,21 +26,36 @@ func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule
 }
 
 // PauseSchedule makes a schedule add no jobs until ResumeSchedule. It does nothing if the schedule is
-// paused already; the error is [queue.ErrNoSchedule] if there is none.
-func PauseSchedule(ctx context.Context, q *queue.PoolQueue, name string) error {
-	return q.PauseSchedule(ctx, name, true, nil)
+// paused already; the error is [queue.ErrNoSchedule] if there is none, [queue.ErrChanged] if it does not
+// have the version ifVersion, which may be empty as in [queue.CronSchedule].
+func PauseSchedule(ctx context.Context, q *queue.PoolQueue, name, ifVersion string) error {
+	return q.PauseSchedule(ctx, name, ifVersion, true, nil)
 }
 
 // ResumeSchedule undoes PauseSchedule. The schedule fires at its next time from now; those that
 // passed meanwhile are skipped.
-func ResumeSchedule(ctx context.Context, q *queue.PoolQueue, name string) error {
-	return q.PauseSchedule(ctx, name, false, func(s queue.CronSchedule, after time.Time) (time.Time, error) {
+func ResumeSchedule(ctx context.Context, q *queue.PoolQueue, name, ifVersion string) error {
+	return q.PauseSchedule(ctx, name, ifVersion, false, func(s queue.CronSchedule, after time.Time) (time.Time, error) {
 		table, err := parseTimetable(s.Expr, s.Zone)
 		if err != nil {
 			return time.Time{}, err
 		}
 		return table.next(after), nil
 	})
+}
+
+// Schedule returns a schedule of a queue, with its version. The error is [queue.ErrNoSchedule] if there
+// is none.
+func Schedule(ctx context.Context, client *queue.Client, queueName, name string) (queue.CronScheduleInfo, error) {
+	q, err := client.ForPool(queueName)
+	if err != nil {
+		return queue.CronScheduleInfo{}, err
+	}
+	info, err := q.Schedule(ctx, name)
+	if err == nil && info.Err == nil {
+		_, info.Err = parseTimetable(info.Expr, info.Zone)
+	}
+	return info, err
 }
 
 // Schedules returns all schedules of a queue, sorted by name, with their next and last

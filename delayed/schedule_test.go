@@ -320,7 +320,7 @@ func TestRunScheduleAddsAJobAndKeepsTheTimes(t *testing.T) {
 		s := newFixture(t, db)
 		s.put(t, s.daily("a"))
 		next := s.info(t, "a").Next
-		id, err := s.queue.RunSchedule(t.Context(), "a")
+		id, err := s.queue.RunSchedule(t.Context(), "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestRunScheduleAddsAJobAndKeepsTheTimes(t *testing.T) {
 		if len(info.Last) != 1 || info.Last[0].JobID != id || !info.Last[0].Manual || !info.Next.Equal(next) {
 			t.Errorf("afterwards %+v", info)
 		}
-		if _, err := s.queue.RunSchedule(t.Context(), "b"); !errors.Is(err, queue.ErrNoSchedule) {
+		if _, err := s.queue.RunSchedule(t.Context(), "b", ""); !errors.Is(err, queue.ErrNoSchedule) {
 			t.Errorf("an unknown one gave %v", err)
 		}
 	})
@@ -344,11 +344,11 @@ func TestRunScheduleWithALostReplyAddsOneJob(t *testing.T) {
 	proxy := redistest.StartProxy(t, url)
 	s := newFixture(t, redistest.Open(t, proxy.URL))
 	s.put(t, s.daily("a"))
-	if _, err := s.queue.RunSchedule(t.Context(), "a"); err != nil { // the server knows the scripts now
+	if _, err := s.queue.RunSchedule(t.Context(), "a", ""); err != nil { // the server knows the scripts now
 		t.Fatal(err)
 	}
 	lost := proxy.DropReply(2)
-	id, err := s.queue.RunSchedule(t.Context(), "a")
+	id, err := s.queue.RunSchedule(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,12 +364,12 @@ func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
 		schedule := s.everySecond("a")
 		schedule.Options.Unique = queue.Unique{Key: "one at a time"}
 		s.put(t, schedule)
-		first, err := s.queue.RunSchedule(t.Context(), "a")
+		first, err := s.queue.RunSchedule(t.Context(), "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var held *queue.DuplicateError
-		if _, err := s.queue.RunSchedule(t.Context(), "a"); !errors.As(err, &held) || held.Owner != first {
+		if _, err := s.queue.RunSchedule(t.Context(), "a", ""); !errors.As(err, &held) || held.Owner != first {
 			t.Errorf("fired again: %v, want it held by %s", err, first)
 		}
 		mark := rdb.Mark{Key: s.key("2:normal:fresh"), ID: "0"}
@@ -400,10 +400,10 @@ func TestPausedScheduleAddsNoJobsUntilItIsResumed(t *testing.T) {
 		paused.CatchUp = queue.CatchUpAll
 		s.put(t, paused)
 		before := s.info(t, "paused")
-		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused"); err != nil {
+		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused", ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused"); err != nil {
+		if err := delayed.PauseSchedule(t.Context(), s.queue, "paused", ""); err != nil {
 			t.Errorf("paused twice: %v", err)
 		}
 		if changed, err := delayed.AddSchedule(t.Context(), s.client, paused); err != nil || changed {
@@ -421,14 +421,14 @@ func TestPausedScheduleAddsNoJobsUntilItIsResumed(t *testing.T) {
 		}
 		stop()
 		resumed := time.Now().Add(-time.Second) // Redis may be behind
-		if err := delayed.ResumeSchedule(t.Context(), s.queue, "paused"); err != nil {
+		if err := delayed.ResumeSchedule(t.Context(), s.queue, "paused", ""); err != nil {
 			t.Fatal(err)
 		}
 		info := s.info(t, "paused")
 		if info.Paused || info.Next.Before(resumed) || info.Version != before.Version {
 			t.Errorf("resumed it is %+v", info)
 		}
-		paused.IfVersion = "other"
+		paused.IfVersion, paused.Kind = "other", "other"
 		if _, err := delayed.AddSchedule(t.Context(), s.client, paused); !errors.Is(err, queue.ErrChanged) {
 			t.Errorf("in place of another version: %v", err)
 		}

@@ -298,10 +298,10 @@ func ExamplePoolQueue_RunSchedule() {
 	newYear := func(time.Time) (time.Time, error) { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), nil }
 	_, _ = mail.PutSchedule(ctx, queue.CronSchedule{Name: "digest", Expr: "0 0 1 1 *", Kind: "email.digest"}, newYear)
 
-	id, _ := mail.RunSchedule(ctx, "digest")
+	id, _ := mail.RunSchedule(ctx, "digest", "")
 	job, err := client.Get(ctx, id)
 	fmt.Println(job.Kind, job.Headers[queue.HeaderSchedule], err)
-	fmt.Println(mail.RemoveSchedule(ctx, "digest"))
+	fmt.Println(mail.RemoveSchedule(ctx, "digest", ""))
 	// Output:
 	// email.digest digest <nil>
 	// <nil>

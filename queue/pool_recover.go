@@ -84,27 +84,6 @@ func (q *PoolQueue) Tidy(ctx context.Context) error {
 // maxTidy is the number of items of each sort that one step deletes.
 const maxTidy = 100
 
-// Retention returns the retention of the queue; fields that are zero have their defaults.
-func (q *PoolQueue) Retention(ctx context.Context) (r Retention, err error) {
-	fields := []string{"dead_most", "dead_most_bytes", "dead_most_ms", "results_most", "results_most_bytes", "results_most_ms"}
-	var values []any
-	err = q.client.db.Retry(ctx, func() error {
-		values, err = q.client.db.HMGet(ctx, q.keys[keyMeta], fields...).Result()
-		return err
-	})
-	if err != nil {
-		return r, fmt.Errorf("queue %s: %w", q.name, err)
-	}
-	number := func(i int) int64 {
-		text, _ := values[i].(string)
-		n, _ := strconv.ParseInt(text, 10, 64) // what is not set is zero
-		return n
-	}
-	r.Dead = RetentionLimit{int(number(0)), number(1), time.Duration(number(2)) * time.Millisecond}
-	r.Results = RetentionLimit{int(number(3)), number(4), time.Duration(number(5)) * time.Millisecond}
-	return r, nil
-}
-
 // CountDue returns the number of delayed jobs that are due before a time.
 func (q *PoolQueue) CountDue(ctx context.Context, before time.Time) (n int, err error) {
 	db := q.client.db

@@ -40,15 +40,18 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 		return failed(err)
 	}
 	for {
-		stored, err := q.readSchedule(ctx, s.Name)
+		stored, err := readSchedule(ctx, q, s.Name)
 		if err != nil {
 			return failed(err)
 		}
-		if s.IfVersion != "" && s.IfVersion != stored.version {
-			return failed(ErrChanged)
-		}
 		record, keepDue, err := q.replace(s, stored)
-		if err != nil || record == "" {
+		if err == nil && record == "" {
+			return false, nil // also a repeated call that replaces what it has stored itself
+		}
+		if changed := checkVersion(ctx, q, s.Name, stored, s.IfVersion); changed != nil {
+			return false, changed
+		}
+		if err != nil {
 			return false, err
 		}
 		due := ""
@@ -87,16 +90,17 @@ func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record strin
 	if err != nil {
 		return "", false, err
 	}
-	same := given.sameContent(there)
+	configured := s.Revision > 0 && s.IfVersion == "" // else a person has seen what is replaced
+	if !configured {
+		s.Revision = max(s.Revision, there.Revision)
+	}
 	switch {
-	case s.Revision == 0 && same, s.Revision > 0 && s.Revision == there.Revision && same:
+	case s.Revision == there.Revision && given.sameContent(there):
 		return "", false, nil
-	case s.Revision == 0 && there.Revision > 0:
-		s.Revision = there.Revision
-		record, err = q.encodeSchedule(s)
-	case s.Revision > 0 && s.Revision <= there.Revision:
+	case configured && s.Revision <= there.Revision:
 		return "", false, &RevisionError{s.Name, s.Revision, there.Revision}
 	}
+	record, err = q.encodeSchedule(s)
 	return record, s.paused || given.Expr == there.Expr && given.Zone == there.Zone, err
 }
 
@@ -104,16 +108,17 @@ func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record strin
 // paused is false.
 // [PoolQueue.RunSchedule] fires it in both states. Times that have passed when it is resumed are
 // skipped, whatever its catch-up policy is: next returns its first time after another, both by
-// Redis's clock. The error is [ErrNoSchedule] if there is none. Package delayed has PauseSchedule and
+// Redis's clock. The error is [ErrNoSchedule] if there is none, [ErrChanged] if it does not have the
+// version ifVersion, which may be empty as in [CronSchedule]. Package delayed has PauseSchedule and
 // ResumeSchedule for users.
-func (q *PoolQueue) PauseSchedule(ctx context.Context, name string, paused bool, next func(s CronSchedule, after time.Time) (time.Time, error)) error {
+func (q *PoolQueue) PauseSchedule(ctx context.Context, name, ifVersion string, paused bool, next func(s CronSchedule, after time.Time) (time.Time, error)) error {
 	for {
-		stored, err := q.readSchedule(ctx, name)
+		stored, err := existingSchedule(ctx, q, name)
+		if err == nil {
+			err = checkVersion(ctx, q, name, stored, ifVersion)
+		}
 		if err != nil {
 			return err
-		}
-		if stored.record == "" {
-			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
 		}
 		s, err := q.decodeSchedule(name, stored.record)
 		if err != nil || s.paused == paused {
@@ -273,29 +278,39 @@ func (q *PoolQueue) scanSchedules(ctx context.Context, cursor uint64, infos map[
 			return err
 		}
 		for i, name := range names {
-			s, err := q.decodeSchedule(name, pairs[2*i+1])
-			text, _ := fired[i].(string)
-			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text), Version: versionOf(pairs[2*i+1]), Paused: s.paused}
+			text, next := "", ""
 			if due[i] != 0 { // zero: it has no next time
-				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
+				next = fmt.Sprintf("%.0f", due[i])
 			}
-			infos[name] = info
+			text, _ = fired[i].(string)
+			infos[name] = scheduleInfo(q, name, pairs[2*i+1], next, text)
 		}
 		return nil
 	})
 	return next, err
 }
 
+// Schedule returns a schedule with its version. The error is [ErrNoSchedule] if there is none.
+func (q *PoolQueue) Schedule(ctx context.Context, name string) (info CronScheduleInfo, err error) {
+	stored, err := existingSchedule(ctx, q, name)
+	if err == nil {
+		info = scheduleInfo(q, name, stored.record, stored.due, stored.fired)
+		info.Version, err = versionOf(ctx, q, name, stored)
+	}
+	return info, err
+}
+
 // RemoveSchedule deletes a schedule and its firings; jobs that it has added stay. The error
-// is [ErrNoSchedule] if there is none.
-func (q *PoolQueue) RemoveSchedule(ctx context.Context, name string) error {
+// is [ErrNoSchedule] if there is none, [ErrChanged] if it does not have the version ifVersion, which
+// may be empty as in [CronSchedule].
+func (q *PoolQueue) RemoveSchedule(ctx context.Context, name, ifVersion string) error {
 	for {
-		stored, err := q.readSchedule(ctx, name)
+		stored, err := existingSchedule(ctx, q, name)
+		if err == nil {
+			err = checkVersion(ctx, q, name, stored, ifVersion)
+		}
 		if err != nil {
 			return err
-		}
-		if stored.record == "" {
-			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
 		}
 		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", maxSchedules)
 		if err != nil || reply.Word == "ok" {
@@ -307,15 +322,16 @@ func (q *PoolQueue) RemoveSchedule(ctx context.Context, name string) error {
 // RunSchedule fires a schedule now and returns the id of its job; its regular times don't
 // change. A call whose answer was lost is repeated, without adding another job. The error
 // is [ErrNoSchedule] if there is no such schedule, a [DuplicateError] if another job holds
-// the unique key.
-func (q *PoolQueue) RunSchedule(ctx context.Context, name string) (id string, err error) {
+// the unique key, [ErrChanged] if the schedule does not have the version ifVersion, which may be
+// empty as in [CronSchedule].
+func (q *PoolQueue) RunSchedule(ctx context.Context, name, ifVersion string) (id string, err error) {
 	for token := rand.Text(); ; {
-		stored, err := q.readSchedule(ctx, name)
+		stored, err := existingSchedule(ctx, q, name)
+		if err == nil {
+			err = checkVersion(ctx, q, name, stored, ifVersion)
+		}
 		if err != nil {
 			return "", err
-		}
-		if stored.record == "" {
-			return "", fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
 		}
 		s, err := q.decodeSchedule(name, stored.record)
 		if err != nil {

@@ -49,7 +49,8 @@ type CronSchedule struct {
 	Revision int
 
 	// IfVersion is the [CronScheduleInfo] Version that [PoolQueue.PutSchedule] replaces: if
-	// there is another one, or none, the error is [ErrChanged]. Empty means any; it is
+	// there is another one, or none, the error is [ErrChanged]. Then the Revision is at least
+	// that of the replaced one. "*" means any that is there, "!*" none, empty both. It is
 	// not stored.
 	IfVersion string
 
@@ -85,7 +86,7 @@ type Firing struct {
 type CronScheduleInfo struct {
 	CronSchedule
 
-	Version string // differs for different content
+	Version string // differs for different content; empty in lists
 	Paused  bool   // by [PoolQueue.PauseSchedule]: it has no next time
 
 	// Next is when it fires next; zero means never. A time in the past fires, or is

@@ -2,7 +2,8 @@ package queue
 
 import (
 	"context"
-	"crypto/sha1"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -17,15 +18,18 @@ import (
 type storedSchedule struct {
 	now     time.Time // when it was read, by Redis's clock
 	record  string    // empty: there is none
-	version string
+	version string    // for the scripts
+	due     string
+	fired   string
+	salt    string // of the queue; empty: it has none yet
 }
 
-func (q *PoolQueue) readSchedule(ctx context.Context, name string) (storedSchedule, error) {
+func readSchedule(ctx context.Context, q *PoolQueue, name string) (storedSchedule, error) {
 	reply, err := q.runOn(ctx, scheduleGetScript, scheduleKeys(q.keys), name)
 	if err != nil {
 		return storedSchedule{}, err
 	}
-	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2)}, nil
+	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2), reply.Text(3), reply.Text(4), reply.Text(5)}, nil
 }
 
 // A schedule's record is that of its job, see record.go, with fields that readers of
@@ -64,7 +68,7 @@ func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 		err = job.complete(q.name, q.client.config.MaxPayload)
 	}
 	if err != nil {
-		return s, fmt.Errorf("schedule %.140q of queue %s is malformed: %w", name, q.name, err)
+		return s, fmt.Errorf("%w: schedule %.140q of queue %s is malformed: %w", ErrInvalid, name, q.name, err)
 	}
 	full := s
 	full.Kind, full.Args = job.Kind, job.Args
@@ -93,15 +97,66 @@ func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 		err = full.withDefaults().validate()
 	}
 	if err != nil {
-		return s, fmt.Errorf("schedule %.140q of queue %s is malformed: %w", name, q.name, err)
+		return s, fmt.Errorf("%w: schedule %.140q of queue %s is malformed: %w", ErrInvalid, name, q.name, err)
 	}
 	return full, nil
 }
 
-// versionOf is version_of of lua/schedule.lua.
-func versionOf(record string) string {
-	sum := sha1.Sum([]byte(record))
-	return hex.EncodeToString(sum[:])
+// existingSchedule is readSchedule for one that must be there.
+func existingSchedule(ctx context.Context, q *PoolQueue, name string) (storedSchedule, error) {
+	stored, err := readSchedule(ctx, q, name)
+	if err == nil && stored.record == "" {
+		err = fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+	}
+	return stored, err
+}
+
+// scheduleInfo returns a schedule without its version.
+func scheduleInfo(q *PoolQueue, name, record, due, fired string) CronScheduleInfo {
+	s, err := q.decodeSchedule(name, record)
+	info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, fired), Paused: s.paused}
+	if due != "" {
+		info.Next = scoreTime(due)
+	}
+	return info
+}
+
+// versionOf returns the version of a schedule that others see: a digest with a key, because who sees it
+// must not be able to find out values of the record that are hidden.
+func versionOf(ctx context.Context, q *PoolQueue, name string, stored storedSchedule) (version string, err error) {
+	if stored.salt == "" {
+		if stored.salt, err = q.Salt(ctx); err != nil {
+			return "", err
+		}
+	}
+	mac := hmac.New(sha256.New, []byte(stored.salt))
+	_, _ = mac.Write([]byte("schedule " + name + "\n" + stored.record))
+	return hex.EncodeToString(mac.Sum(nil)[:16]), nil
+}
+
+// What a change replaces, beside versions; see [CronSchedule].
+const anyVersion, noVersion = "*", "!*"
+
+// checkVersion returns [ErrChanged] unless a stored schedule is the one that is to be changed.
+func checkVersion(ctx context.Context, q *PoolQueue, name string, stored storedSchedule, wanted string) error {
+	matches := true
+	switch wanted {
+	case "":
+	case anyVersion:
+		matches = stored.record != ""
+	case noVersion:
+		matches = stored.record == ""
+	default:
+		version, err := versionOf(ctx, q, name, stored)
+		if err != nil {
+			return err
+		}
+		matches = stored.record != "" && version == wanted
+	}
+	if !matches {
+		return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrChanged)
+	}
+	return nil
 }
 
 // sameContent reports whether two stored schedules differ at most in their revisions, and in

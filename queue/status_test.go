@@ -255,7 +255,7 @@ func TestRetentionBoundsJobsAndBytes(t *testing.T) {
 			keeps("tidied up", 2)
 			small := archive.keep(queue.RetentionLimit{Bytes: 1, Age: time.Hour})
 			d.must(d.queue.SetRetention(t.Context(), small))
-			if stored, err := d.queue.Retention(t.Context()); err != nil || stored != small {
+			if stored, _, err := d.queue.Retention(t.Context()); err != nil || stored != small {
 				t.Errorf("the retention is %+v, %v, want %+v", stored, err, small)
 			}
 			add()

@@ -287,6 +287,6 @@ func TestPoolFiresTheSchedulesOfItsQueues(t *testing.T) {
 			}
 			seen[job.Headers[queue.HeaderDue]] = true
 		}
-		f.must(f.queue.RemoveSchedule(f.ctx, "beat"))
+		f.must(f.queue.RemoveSchedule(f.ctx, "beat", ""))
 	})
 }

@@ -351,7 +351,11 @@ type Operation struct {
 	Error    string    `json:"error,omitzero"`
 }
 
-func operationOf(o queue.Operation) Operation {
+// operationOf returns an operation, without its filter for a principal that may not view the queue.
+func (c *call) operationOf(o queue.Operation) Operation {
+	if !c.views(o.Queue) {
+		o.Match = ""
+	}
 	op := Operation{
 		ID: o.ID, Queue: o.Queue, Action: o.Do, State: string(o.State), Match: o.Match, Status: o.Status, Changed: o.Changed, Count: o.Count, AtLeast: o.AtLeast,
 		Left: o.Left, Examined: o.Examined, Rate: o.Rate, AsOf: utc(o.AsOf), Began: utc(o.Began), LastStep: utc(o.Last), Ended: utc(o.Ended), By: o.By, Error: o.Error,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -208,7 +209,7 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err := c.allowed(); err != nil {
 		return nil, err
 	}
-	if err := c.readIdempotencyKey(); err != nil {
+	if err := cmp.Or(c.readIdempotencyKey(), c.readCondition()); err != nil {
 		return nil, err
 	}
 	return c, c.readQuery()

@@ -29,6 +29,7 @@ type call struct {
 	action    string // in the audit; empty means that of the route
 	status    int    // of the answer; zero means that of the route
 	key       string // the Idempotency-Key, with the principal; empty if the request has none
+	version   string // that the request is to change; empty: any or none
 	digest    string // of the request, once its body has been read
 }
 
@@ -41,10 +42,11 @@ func (c *call) serve() error {
 		defer cancel()
 	}
 	if c.key != "" {
-		if _, running := c.requests.LoadOrStore(c.key, true); running {
+		served := c.key + " " + c.values["queue"]
+		if _, running := c.requests.LoadOrStore(served, true); running {
 			return problem("still-running", "a request with the same %s is being served", idempotencyKey).retry(time.Second)
 		}
-		defer c.requests.Delete(c.key)
+		defer c.requests.Delete(served)
 	}
 	answer, err := c.route.serve(ctx, c)
 	if err != nil || answer == written {

@@ -3,25 +3,44 @@ package api
 import "strings"
 
 // The headers of versions, as in RFC 9110: a change with If-Match is made only if the version that it
-// replaces is the one that was shown.
+// replaces is the one that was shown, or with * any; one with If-None-Match: * only if there is none.
 const (
-	etagHeader    = "ETag"
-	ifMatchHeader = "If-Match"
+	etagHeader        = "ETag"
+	ifMatchHeader     = "If-Match"
+	ifNoneMatchHeader = "If-None-Match"
 )
+
+// What a change replaces, beside versions, as in [queue.CronSchedule].
+const anyVersion, noVersion = "*", "!*"
 
 // setVersion sets the header ETag.
 func (c *call) setVersion(version string) { c.w.Header().Set(etagHeader, `"`+version+`"`) }
 
-// wantedVersion returns the version in the header If-Match; "" if there is none.
-func (c *call) wantedVersion() (string, error) {
-	values := c.r.Header.Values(ifMatchHeader)
-	if len(values) == 0 {
-		return "", nil
+// readCondition reads the headers that bind a change to a version.
+func (c *call) readCondition() error {
+	match, noneMatch := c.r.Header.Values(ifMatchHeader), c.r.Header.Values(ifNoneMatchHeader)
+	name, values := ifMatchHeader, match
+	if len(match) == 0 {
+		name, values = ifNoneMatchHeader, noneMatch
 	}
-	version, opened := strings.CutPrefix(values[0], `"`)
+	version, opened := strings.CutPrefix(strings.Join(values, ", "), `"`)
 	version, closed := strings.CutSuffix(version, `"`)
-	if len(values) > 1 || !opened || !closed || version == "" || strings.Contains(version, `"`) {
-		return "", invalidField(ifMatchHeader, "want one %s as it was in an answer, with its quotes", etagHeader)
+	switch {
+	case len(values) == 0 || c.route.method == get:
+	case !c.route.tagged:
+		return invalidField(name, "what this request changes has no %s: leave it out", etagHeader)
+	case len(match) > 0 && len(noneMatch) > 0:
+		return invalidField(ifNoneMatchHeader, "it can't be combined with %s", ifMatchHeader)
+	case len(match) == 0 && version == "*" && !opened:
+		c.version = noVersion
+	case len(match) == 0:
+		return invalidField(ifNoneMatchHeader, "want *: the change is made only if there is nothing to replace")
+	case version == "*" && !opened:
+		c.version = anyVersion
+	case !opened || !closed || version == "" || strings.ContainsAny(version, `"*`):
+		return invalidField(ifMatchHeader, "want one %s as it was in an answer, with its quotes, or *", etagHeader)
+	default:
+		c.version = version
 	}
-	return version, nil
+	return nil
 }

@@ -117,44 +117,6 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 	f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")
 }
 
-func TestScheduleIsPausedAndReplacedByVersion(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	const path = "/queues/mail/schedules/nightly"
-	put := func(body, version string, status int) answer {
-		t.Helper()
-		r := f.request("PUT", "/api/v1"+path, body)
-		if version != "" {
-			r.Header.Set("If-Match", version)
-		}
-		return f.send(r, status)
-	}
-	const daily, hourly = `{"expression":"@daily","kind":"news"}`, `{"expression":"@hourly","kind":"news"}`
-	put(daily, `"none"`, 412).problem("changed")
-	first := put(daily, "", 200).Header.Get("ETag")
-	second := put(hourly, first, 200).Header.Get("ETag")
-	if shown := f.do("GET", path, nil, 200).Header.Get("ETag"); first == "" || second == first || shown != second {
-		t.Errorf("the versions are %s, %s and %s", first, second, shown)
-	}
-	put(daily, first, 412).problem("changed")
-	for _, wrong := range []string{"x", `"`, `""`, "*", `"a", "b"`} {
-		put(daily, wrong, 400).problem("invalid")
-	}
-	if s := into[api.Schedule](f.as("operate:mail").do("POST", path+"/pause", nil, 200)); !s.Paused || !s.Next.IsZero() {
-		t.Errorf("paused it is %+v", s)
-	}
-	put(daily, second, 412).problem("changed") // it is paused meanwhile
-	if s := into[api.Schedule](put(daily, "", 200)); !s.Paused || !s.Next.IsZero() || s.Expression != "@daily" {
-		t.Errorf("changed while it is paused it is %+v", s)
-	}
-	f.do("POST", path+"/run", nil, 201)
-	if s := into[api.Schedule](f.do("POST", path+"/resume", nil, 200)); s.Paused || !s.Next.After(time.Now()) {
-		t.Errorf("resumed it is %+v", s)
-	}
-	f.do("POST", "/queues/mail/schedules/none/pause", nil, 404).problem("not-found")
-	f.do("POST", "/queues/mail/schedules/none/resume", nil, 404).problem("not-found")
-}
-
 func TestChatsAreShownWithoutMessages(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

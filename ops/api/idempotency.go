@@ -29,6 +29,8 @@ func (c *call) readIdempotencyKey() error {
 		return nil
 	case !c.route.repeatable:
 		return invalidField(idempotencyKey, "this request can't be repeated by the header: leave it out")
+	case c.principal.Name == "" && c.principal.ID == "":
+		return invalidField(idempotencyKey, "it is not known whose key it is: the server has authorized the request without a name")
 	case len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey:
 		return invalidField(idempotencyKey, "want one value of 1 to %d bytes", maxIdempotencyKey)
 	}
@@ -101,5 +103,5 @@ func (c *call) replayOperation(ctx context.Context, op queue.Operation) (any, er
 		}
 	}
 	c.location("operations", op.ID)
-	return operationOf(op), nil
+	return c.operationOf(op), nil
 }

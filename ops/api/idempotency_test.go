@@ -10,6 +10,7 @@ import (
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
+	"skidway/ops/access"
 	"skidway/ops/api"
 )
 
@@ -163,11 +164,23 @@ func TestIdempotencyKeyOfOtherRequestsIsRefused(t *testing.T) {
 	f.send(f.keyed("/queues/mail/jobs", strings.Repeat("k", 255), `{"kind":"news"}`), 201)
 }
 
+func TestKeyOfAPrincipalWithoutANameIsRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	nameless := f.principal()
+	nameless.Name, nameless.ID = "", ""
+	r := f.keyed("/queues/mail/jobs", "k", `{"kind":"news"}`)
+	if p := f.send(r.WithContext(access.NewContext(r.Context(), nameless)), 400).problem("invalid"); p.Field != "Idempotency-Key" {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestSameRequestAtTheSameTimeIsRefused(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
 	f := setupOn(t, redistest.Open(t, proxy.URL), api.Config{})
 	f.add("mail", "news", `{}`)
+	f.add("web", "news", `{}`)
 	held := proxy.HoldReply("EVALSHA", "")
 	first, done := httptest.NewRecorder(), make(chan struct{})
 	request := f.keyed("/queues/mail/jobs", "k", `{"kind":"news"}`)
@@ -180,6 +193,7 @@ func TestSameRequestAtTheSameTimeIsRefused(t *testing.T) {
 	if a.problem("still-running"); a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+	f.send(f.keyed("/queues/web/jobs", "k", `{"kind":"news"}`), 201) // the key is one of a queue
 	held.Release()
 	<-done
 	if again := f.send(f.keyed("/queues/mail/jobs", "k", `{"kind":"news"}`), 200); again.text != first.Body.String() {

@@ -114,7 +114,10 @@ func parameters(r *route) (list []object) {
 	if r.tagged && r.method != get {
 		list = append(list, object{
 			"name": ifMatchHeader, "in": "header", "schema": object{"type": "string"},
-			"description": "the " + etagHeader + " of an answer: the change is made only if that is still the version",
+			"description": "the " + etagHeader + " of an answer: the change is made only if that is still the version; * stands for any",
+		}, object{
+			"name": ifNoneMatchHeader, "in": "header", "schema": object{"const": "*"},
+			"description": "the change is made only if there is nothing to replace",
 		})
 	}
 	for _, p := range r.params {
@@ -145,7 +148,7 @@ func (d *describer) responses(r *route) (object, error) {
 				return nil, err
 			}
 			response["content"] = content
-			if r.tagged {
+			if r.tagged && (r.method == get || r.method == put) {
 				response["headers"] = object{etagHeader: object{"description": "the version", "schema": object{"type": "string"}}}
 			}
 		}

@@ -214,7 +214,7 @@ func (c *call) run(ctx context.Context, name, match string, count int, begin fun
 		return nil, lost
 	}
 	c.location("operations", op.ID)
-	return operationOf(op), nil
+	return c.operationOf(op), nil
 }
 
 // changeIDs changes jobs by their ids.
@@ -255,7 +255,7 @@ func listOperations(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !c.views(op.Queue) })
-	return listOf(ctx, c, all, time.Time{}, operationOf)
+	return listOf(ctx, c, all, time.Time{}, c.operationOf)
 }
 
 func showOperation(ctx context.Context, c *call) (any, error) {
@@ -263,7 +263,7 @@ func showOperation(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return operationOf(op), nil
+	return c.operationOf(op), nil
 }
 
 func stopOperation(ctx context.Context, c *call) (any, error) {
@@ -276,7 +276,7 @@ func stopOperation(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return operationOf(op), nil
+	return c.operationOf(op), nil
 }
 
 func continueOperation(ctx context.Context, c *call) (any, error) {

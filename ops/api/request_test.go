@@ -194,6 +194,10 @@ func TestChangeIsDoneThoughItsResultCanNotBeRead(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	b.entries.Store(2)
+	if r := into[api.Retention](f.do("PUT", "/queues/mail/retention", `{"dead":{"jobs":5},"results":{}}`, 200)); r.Dead.Jobs != 5 {
+		t.Errorf("%+v", r)
+	}
+	b.entries.Store(2)
 	if s := into[api.Schedule](f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news"}`, 200)); s.Expression != "@daily" || s.Kind != "news" {
 		t.Errorf("%+v", s)
 	}

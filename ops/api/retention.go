@@ -50,11 +50,13 @@ func putRetention(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&body); err != nil {
 		return nil, err
 	}
-	version, err := c.wantedVersion()
-	if err != nil {
-		return nil, err
+	wanted := queue.Retention{Dead: body.Dead.limit(), Results: body.Results.limit(), IfVersion: c.version}
+	switch c.version {
+	case anyVersion:
+		wanted.IfVersion = ""
+	case noVersion:
+		return nil, fmt.Errorf("retention: %w", queue.ErrChanged) // a queue always has one
 	}
-	wanted := queue.Retention{Dead: body.Dead.limit(), Results: body.Results.limit(), IfVersion: version}
 	if err := wanted.Validate(); err != nil {
 		return nil, err
 	}
@@ -66,5 +68,9 @@ func putRetention(ctx context.Context, c *call) (any, error) {
 	if err := c.audited(ctx, q.Name(), what, 0, func() error { return q.SetRetention(ctx, wanted) }); err != nil {
 		return nil, err
 	}
-	return c.retention(ctx, q)
+	answer, err := c.retention(ctx, q)
+	if err != nil { // it is stored all the same
+		return Retention{limitsOf(wanted.Dead), limitsOf(wanted.Results)}, nil
+	}
+	return answer, nil
 }

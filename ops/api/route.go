@@ -33,7 +33,7 @@ type route struct {
 	problems     []string    // names, beside those that many routes have
 
 	repeatable bool                      // whether it may have an Idempotency-Key
-	tagged     bool                      // whether the answer has an ETag; a change may have an If-Match then
+	tagged     bool                      // whether what the path names has an ETag; a change may have an If-Match then
 	stream     bool                      // it has no time limit
 	extra      func(*call) time.Duration // that the request may take longer than others; nil means none
 	serve      func(context.Context, *call) (any, error)

@@ -199,16 +199,16 @@ func scheduleRoutes() []route {
 			body:    NewSchedule{}, status: 200, answer: Schedule{}, tagged: true, serve: putSchedule},
 		{method: remove, path: one, audit: "remove schedule", action: access.Admin, scope: pathQueue,
 			summary: "Removes a schedule",
-			status:  204, problems: []string{"not-found"}, serve: deleteSchedule},
+			status:  204, problems: []string{"not-found"}, tagged: true, serve: deleteSchedule},
 		{method: post, path: one + "/run", audit: "run schedule", action: access.Operate, scope: pathQueue,
 			summary: "Adds the job of a schedule now",
-			status:  201, answer: Added{}, problems: []string{"not-found", "duplicate"}, serve: runSchedule},
+			status:  201, answer: Added{}, problems: []string{"not-found", "duplicate"}, tagged: true, serve: runSchedule},
 		{method: post, path: one + "/pause", audit: "pause schedule", action: access.Operate, scope: pathQueue,
 			summary: "Makes a schedule add no jobs",
-			status:  200, answer: Schedule{}, problems: []string{"not-found"}, serve: pauseSchedule},
+			status:  200, answer: ScheduleState{}, problems: []string{"not-found"}, tagged: true, serve: pauseSchedule},
 		{method: post, path: one + "/resume", audit: "resume schedule", action: access.Operate, scope: pathQueue,
 			summary: "Undoes the pause of a schedule; times that have passed are skipped",
-			status:  200, answer: Schedule{}, problems: []string{"not-found"}, serve: resumeSchedule},
+			status:  200, answer: ScheduleState{}, problems: []string{"not-found"}, tagged: true, serve: resumeSchedule},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -95,16 +94,12 @@ func listSchedules(ctx context.Context, c *call) (any, error) {
 }
 
 func showSchedule(ctx context.Context, c *call) (any, error) {
-	all, err := delayed.Schedules(ctx, c.queues, c.values["queue"])
+	s, err := delayed.Schedule(ctx, c.queues, c.values["queue"], c.values["schedule"])
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(s queue.CronScheduleInfo) bool { return s.Name == c.values["schedule"] })
-	if i < 0 {
-		return nil, queue.ErrNoSchedule
-	}
-	c.setVersion(all[i].Version)
-	return c.scheduleOf(all[i]), nil
+	c.setVersion(s.Version)
+	return c.scheduleOf(s), nil
 }
 
 func putSchedule(ctx context.Context, c *call) (any, error) {
@@ -126,13 +121,9 @@ func putSchedule(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := c.wantedVersion()
-	if err != nil {
-		return nil, err
-	}
 	s := queue.CronSchedule{
 		Name: c.values["schedule"], Expr: body.Expression, Zone: body.Zone, Queue: c.values["queue"], Kind: body.Kind, Args: args, Options: job.Options,
-		CatchUp: queue.CatchUp(body.CatchUp), Revision: body.Revision, IfVersion: version,
+		CatchUp: queue.CatchUp(body.CatchUp), Revision: body.Revision, IfVersion: c.version,
 	}
 	err = c.audited(ctx, s.Queue, s.Name, 1, func() error {
 		_, err := delayed.AddSchedule(ctx, c.queues, s)
@@ -170,28 +161,34 @@ func deleteSchedule(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	name := c.values["schedule"]
-	return nil, c.audited(ctx, q.Name(), name, 1, func() error { return q.RemoveSchedule(ctx, name) })
+	return nil, c.audited(ctx, q.Name(), name, 1, func() error { return q.RemoveSchedule(ctx, name, c.version) })
 }
 
 func pauseSchedule(ctx context.Context, c *call) (any, error) {
-	return c.changeSchedule(ctx, func(q *queue.PoolQueue, name string) error { return delayed.PauseSchedule(ctx, q, name) })
+	return c.setPaused(ctx, true, delayed.PauseSchedule)
 }
 
 func resumeSchedule(ctx context.Context, c *call) (any, error) {
-	return c.changeSchedule(ctx, func(q *queue.PoolQueue, name string) error { return delayed.ResumeSchedule(ctx, q, name) })
+	return c.setPaused(ctx, false, delayed.ResumeSchedule)
 }
 
-// changeSchedule changes the schedule of the path and shows it.
-func (c *call) changeSchedule(ctx context.Context, change func(q *queue.PoolQueue, name string) error) (any, error) {
+// A ScheduleState is the state of a schedule.
+type ScheduleState struct {
+	Name   string `json:"name"`
+	Queue  string `json:"queue"`
+	Paused bool   `json:"paused"`
+}
+
+// setPaused pauses or resumes the schedule of the path. The answer has nothing that needs the scope
+// view.
+func (c *call) setPaused(ctx context.Context, paused bool, change func(_ context.Context, _ *queue.PoolQueue, name, ifVersion string) error) (any, error) {
 	q, err := c.queues.ForPool(c.values["queue"])
 	if err != nil {
 		return nil, err
 	}
 	name := c.values["schedule"]
-	if err := c.audited(ctx, q.Name(), name, 1, func() error { return change(q, name) }); err != nil {
-		return nil, err
-	}
-	return showSchedule(ctx, c)
+	err = c.audited(ctx, q.Name(), name, 1, func() error { return change(ctx, q, name, c.version) })
+	return ScheduleState{name, q.Name(), paused}, err
 }
 
 func runSchedule(ctx context.Context, c *call) (any, error) {
@@ -201,7 +198,7 @@ func runSchedule(ctx context.Context, c *call) (any, error) {
 	}
 	var id string
 	err = c.audited(ctx, q.Name(), c.values["schedule"], 1, func() (err error) {
-		id, err = q.RunSchedule(ctx, c.values["schedule"])
+		id, err = q.RunSchedule(ctx, c.values["schedule"], c.version)
 		return err
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ type queueData struct {
 	Workers    []*ops.Worker
 	Errors     []stats.ErrorGroup
 	Kept       []keptRow
+	Version    string        // of what is kept
 	Purge      []queue.State // in which there are jobs that can be deleted
 }
 
@@ -74,7 +75,7 @@ func queuePage(p *page) error {
 		return err
 	}
 	data.Workers = fleet.Serving(data.Name)
-	if data.Kept, err = keptRows(p, data.Name); err != nil {
+	if data.Kept, data.Version, err = keptRows(p, data.Name); err != nil {
 		return err
 	}
 	data.setSeries(p, series)

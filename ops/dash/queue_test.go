@@ -37,9 +37,10 @@ func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
 	f.must(pool.SetRetention(t.Context(), exact))
 	f.post("/queues/mail/retention", url.Values{"dead_jobs": {"20"}, "dead_days": {"1"}})
 	exact.Dead.Jobs = 20
-	if kept, err := pool.Retention(t.Context()); err != nil || kept != exact {
+	if kept, _, err := pool.Retention(t.Context()); err != nil || kept != exact {
 		t.Errorf("it keeps %+v, %v", kept, err)
 	}
+	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"1"}, "version": {"0.0.0.0.0.0"}})), http.StatusOK, "Not done:", `name="dead_jobs" value="20"`, `name="version" value="20.1000.129600000.0.0.0"`)
 	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"many"}})), http.StatusOK, "Not done: many is no number.")
 
 	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mial"}})), http.StatusOK, "That is not the name of the queue.", `data-v="waiting">3<`)
@@ -51,7 +52,7 @@ func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
 	for _, e := range entries {
 		actions[e.Action+" by "+e.Who]++
 	}
-	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 4, "purge": 2} {
+	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 6, "purge": 2} {
 		if actions[action+" by anna"] != n {
 			t.Errorf("the audit has %v", actions)
 		}

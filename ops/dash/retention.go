@@ -24,17 +24,14 @@ const maxLimit = 1 << 62
 // day is the unit in which ages are shown and entered.
 const day = 24 * time.Hour
 
-// keptRows returns the limits that a queue has.
-func keptRows(p *page, name string) ([]keptRow, error) {
-	q, err := p.dash.queues.ForPool(name)
+// keptRows returns the limits that a queue has, and their version.
+func keptRows(p *page, name string) (rows []keptRow, version string, err error) {
+	q, err := p.dash.queues.Queue(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	kept, err := q.Retention(p.ctx())
-	if err != nil {
-		return nil, err
-	}
-	return []keptRow{newKeptRow("dead", kept.Dead), newKeptRow("results", kept.Results)}, nil
+	kept, version, err := q.Retention(p.ctx())
+	return []keptRow{newKeptRow("dead", kept.Dead), newKeptRow("results", kept.Results)}, version, err
 }
 
 func newKeptRow(name string, limit queue.RetentionLimit) keptRow {
@@ -63,7 +60,7 @@ func newKeptRow(name string, limit queue.RetentionLimit) keptRow {
 
 // retainQueue is the action that sets how long jobs that have ended are kept.
 func retainQueue(p *page) (string, message, error) {
-	q, err := p.dash.queues.ForPool(p.queueName())
+	q, err := p.dash.queues.Queue(p.queueName())
 	if err != nil {
 		return "/queues", message{}, err
 	}
@@ -71,7 +68,7 @@ func retainQueue(p *page) (string, message, error) {
 	if _, err := namedQueue(p); err != nil {
 		return "/queues", message{}, err
 	}
-	before, err := q.Retention(p.ctx())
+	before, _, err := q.Retention(p.ctx())
 	if err != nil {
 		return to, message{}, err
 	}
@@ -79,6 +76,7 @@ func retainQueue(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
+	kept.IfVersion = p.request.PostForm.Get("version") // that the form has shown
 	err = p.audited("retention", q.Name(), kept.text(), 0, func() error { return q.SetRetention(p.ctx(), kept.Retention) })
 	return to, done("queue.retained", q.Name()), err
 }

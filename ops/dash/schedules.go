@@ -2,6 +2,7 @@ package dash
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -103,7 +104,7 @@ func inWords(expr string) string {
 
 // scheduleForm is the data of the form of a schedule.
 type scheduleForm struct {
-	queue.CronSchedule
+	queue.CronScheduleInfo
 	Args string
 	New  bool
 	Why  string // it can't be saved
@@ -112,7 +113,7 @@ type scheduleForm struct {
 // scheduleFormPage is the form that adds or changes a schedule.
 func scheduleFormPage(p *page) error {
 	name, schedule := p.request.FormValue("queue"), p.request.FormValue("name")
-	data := scheduleForm{New: true, Args: "{}", CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}
+	data := scheduleForm{New: true, Args: "{}", CronScheduleInfo: queue.CronScheduleInfo{CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}}
 	p.Title = words.T("schedules.add_title")
 	if schedule != "" {
 		found, err := findSchedule(p, name, schedule)
@@ -120,7 +121,7 @@ func scheduleFormPage(p *page) error {
 			return err
 		}
 		data.Why = p.WhyNot(string(access.Admin), name)
-		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, scheduleArgs(p, found)
+		data.New, data.CronScheduleInfo, data.Args = false, found, scheduleArgs(p, found)
 		p.Title = words.T("schedules.change_title", schedule)
 	}
 	p.Crumbs = []Crumb{{words.T("schedules.title"), "/schedules"}, {p.Title, ""}}
@@ -130,30 +131,26 @@ func scheduleFormPage(p *page) error {
 }
 
 // findSchedule returns a schedule that the principal may see.
-func findSchedule(p *page, name, schedule string) (*ops.Schedule, error) {
+func findSchedule(p *page, name, schedule string) (found queue.CronScheduleInfo, err error) {
 	if !p.Who.May(access.View, name) {
-		return nil, &pageError{403, "error.forbidden"}
+		return found, &pageError{403, "error.forbidden"}
 	}
-	all, err := p.dash.ops.Schedules(p.ctx(), []string{name})
-	if err != nil {
-		return nil, err
+	found, err = delayed.Schedule(p.ctx(), p.dash.queues, name, schedule)
+	if errors.Is(err, queue.ErrNoSchedule) {
+		err = &pageError{404, "error.no_schedule"}
 	}
-	i := slices.IndexFunc(all, func(s ops.Schedule) bool { return s.Name == schedule })
-	if i < 0 {
-		return nil, &pageError{404, "error.no_schedule"}
-	}
-	return &all[i], nil
+	return found, err
 }
 
 // scheduleArgs returns the args of a schedule as the form shows them, without hidden values.
-func scheduleArgs(p *page, s *ops.Schedule) string {
+func scheduleArgs(p *page, s queue.CronScheduleInfo) string {
 	return payload(p.dash.ops.HideSchedule(s.CronSchedule).Args).Text
 }
 
 // putSchedule is the action that adds or changes a schedule. What the form does not have stays.
 func putSchedule(p *page) (string, message, error) {
 	get := func(name string) string { return strings.TrimSpace(p.request.PostForm.Get(name)) }
-	s := queue.CronSchedule{Name: get("name")}
+	s := queue.CronSchedule{Name: get("name"), IfVersion: "!*"} // a new one replaces none
 	args := strings.ReplaceAll(get("args"), "\r\n", "\n")
 	name := get("queue")
 	if !p.Who.May(access.Admin, name) {
@@ -166,7 +163,9 @@ func putSchedule(p *page) (string, message, error) {
 		if err != nil {
 			return to, message{}, err
 		}
-		if s = found.CronSchedule; args == scheduleArgs(p, found) {
+		s = found.CronSchedule
+		s.Revision, s.IfVersion = 0, get("version") // that the form has shown
+		if args == scheduleArgs(p, found) {
 			args = string(s.Args) // unchanged, also where values are hidden
 		}
 		if strings.Contains(scheduleArgs(p, found), ops.Hidden) && get("kind") != s.Kind && !p.Who.May(access.Reveal, name) {
@@ -209,13 +208,13 @@ func changeSchedule(p *page) (string, message, error) {
 	err = p.audited(do+" schedule", name, schedule, 1, func() error {
 		switch do {
 		case "pause":
-			return delayed.PauseSchedule(p.ctx(), q, schedule)
+			return delayed.PauseSchedule(p.ctx(), q, schedule, "")
 		case "resume":
-			return delayed.ResumeSchedule(p.ctx(), q, schedule)
+			return delayed.ResumeSchedule(p.ctx(), q, schedule, "")
 		case "remove":
-			return q.RemoveSchedule(p.ctx(), schedule)
+			return q.RemoveSchedule(p.ctx(), schedule, "")
 		}
-		id, err := q.RunSchedule(p.ctx(), schedule)
+		id, err := q.RunSchedule(p.ctx(), schedule, "")
 		said.Link, said.More = jobPath(id), "schedules.show_job"
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/delayed"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -46,6 +47,20 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	form.Set("expr", "61 * * * *")
 	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Not done:", "*/5 * * * *")
 	f.want(f.get("/schedules/edit?queue=reports&name=none"), http.StatusNotFound)
+
+	stale := url.Values{"name": {"nightly"}, "queue": {"reports"}, "expr": {"@weekly"}, "kind": {"report"}, "args": {"{}"}, "version": {"old"}}
+	f.want(f.follow(f.post("/schedules/put", stale)), http.StatusOK, "Not done:", "it was changed since it was read")
+	stale.Set("new", "1")
+	f.want(f.follow(f.post("/schedules/put", stale)), http.StatusOK, "Not done:")
+	_, err = delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "configured", Queue: "reports", Expr: "@daily", Kind: "report", Args: []byte("{}"), Revision: 3})
+	f.must(err)
+	_, version, _ := strings.Cut(f.get("/schedules/edit?queue=reports&name=configured").body, `name="version" value="`)
+	version, _, _ = strings.Cut(version, `"`)
+	f.want(f.follow(f.post("/schedules/put", url.Values{"name": {"configured"}, "queue": {"reports"}, "expr": {"@hourly"}, "kind": {"report"}, "args": {"{}"}, "version": {version}})), http.StatusOK, "Schedule configured is saved.")
+	if found, err := pool.Schedule(t.Context(), "configured"); err != nil || found.Expr != "@hourly" || found.Revision != 3 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	f.must(pool.RemoveSchedule(t.Context(), "configured", ""))
 
 	change := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"run"}}
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "The job of schedule nightly is added.", `href="/jobs/reports:0:`)

@@ -127,7 +127,7 @@ first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := q.RemoveSchedule(ctx, name); err != nil {
+		if err := q.RemoveSchedule(ctx, name, ""); err != nil {
 			return err
 		}
 		a.Console.Notice("removed schedule %s of queue %s", name, q.Name())
@@ -144,7 +144,7 @@ the schedule fires do not change.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		id, err := q.RunSchedule(ctx, name)
+		id, err := q.RunSchedule(ctx, name, "")
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ is added again, by a command or by the configuration of a worker, stays paused.`
 		Example: "  skidway cron pause nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := delayed.PauseSchedule(ctx, q, name); err != nil {
+		if err := delayed.PauseSchedule(ctx, q, name, ""); err != nil {
 			return err
 		}
 		a.Console.Notice("paused schedule %s of queue %s", name, q.Name())
@@ -179,7 +179,7 @@ passed during the pause are skipped, whatever --catch-up says.`,
 		Example: "  skidway cron resume nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := delayed.ResumeSchedule(ctx, q, name); err != nil {
+		if err := delayed.ResumeSchedule(ctx, q, name, ""); err != nil {
 			return err
 		}
 		a.Console.Notice("resumed schedule %s of queue %s", name, q.Name())
