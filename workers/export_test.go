@@ -15,6 +15,9 @@ func (p *Pool) SetSoloTimes(wait, window time.Duration) {
 
 var Window = window
 
+// RestFor is how long a queue rests after an error.
+const RestFor = restFor
+
 // Serves reports whether the pool serves a queue now.
 func (p *Pool) Serves(name string) bool {
 	return slices.ContainsFunc(p.sched.all(), func(q *servedQueue) bool { return q.name == name })

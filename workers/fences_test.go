@@ -374,8 +374,8 @@ func TestThousandsOfCancellationsAtOnceReachTheHandlers(t *testing.T) {
 	proxy.Release()
 	took := await(f, allEnded, "end of all jobs").Sub(began)
 	t.Logf("%d cancellations: the last handler ended %s after them", op.Changed, took)
-	if took > lease {
-		t.Errorf("the last handler ended %s after %d cancellations, want at most %s", took, op.Changed, lease)
+	if took > 2*lease { // a busy machine needs a part of it
+		t.Errorf("the last handler ended %s after %d cancellations, want at most %s", took, op.Changed, 2*lease)
 	}
 	f.awaitDepth(0, 0)
 	if total, _, err := f.queue.Counters(f.ctx, 0); err != nil || total.Cancelled != jobs {

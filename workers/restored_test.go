@@ -122,8 +122,12 @@ func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {
 	f.run(p)
 	await(f, begun, "start")
 	f.must(f.queue.Pause(f.ctx, "", ""))
-	for range jobs {
-		f.add("k", queue.Options{})
+	added := make([]queue.NewJob, jobs)
+	for i := range added {
+		added[i] = queue.NewJob{Args: queue.Raw("k", nil), Options: queue.Options{Queue: "q"}}
+	}
+	for _, result := range f.client.EnqueueMany(f.ctx, added) {
+		f.must(result.Err)
 	}
 	save()
 	f.must(f.queue.Resume(f.ctx))
