@@ -117,7 +117,7 @@ func (c *Counter) Count(day accesslog.Day, country int, v *accesslog.Values) boo
 	for i := range c.cuts {
 		cut := &c.cuts[i]
 		node := c.node(&cut.tree)
-		if node == len(cut.cells) {
+		for node >= len(cut.cells) { // of a cut by days alone, days of which the filter selected no line have none
 			cut.cells = append(cut.cells, cell{})
 			c.cells++
 		}

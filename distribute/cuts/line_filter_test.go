@@ -88,6 +88,27 @@ func TestFiltersSelectLines(t *testing.T) {
 	}
 }
 
+func TestLinesAreCountedAfterDaysOfWhichNoneIsSelected(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=day where=status >= 500")
+	format, err := accesslog.ByName("combined")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lineTester{format.New(accesslog.Options{Fields: s.Fields()}), cuts.NewCounter(s, nil)}
+	for _, line := range []string{strings.Replace(combinedLine, " 503 ", " 200 ", 1), strings.Replace(combinedLine, "20/Nov", "21/Nov", 1)} {
+		if l.selects([]byte(line)) {
+			record, _ := l.parser.Parse([]byte(line))
+			l.counter.Count(record.Day, 0, l.parser.Values())
+		}
+	}
+	got := ""
+	l.counter.Cells(func(group, _ string, n int64) { got += fmt.Sprint(group, " ", n, "; ") })
+	if got != "2026-11-21 1; " {
+		t.Errorf("the cells are %s", got)
+	}
+}
+
 func TestFilterOfLinesIsRefused(t *testing.T) {
 	t.Parallel()
 	for where, want := range map[string]string{
