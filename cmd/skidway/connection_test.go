@@ -46,6 +46,7 @@ func TestUnreadableURLIsReportedWithItsVariable(t *testing.T) {
 		"doctor":        {"REDIS_URL=@/no/such", "doctor", "skidway: the environment variable REDIS_URL: read the Redis URL: open /no/such"},
 		"worker":        {"SKIDWAY_REDIS=localhost", "worker", "skidway: the environment variable SKIDWAY_REDIS: read the Redis URL"},
 		"flag":          {"SKIDWAY_REDIS=localhost", "queues list --redis other", "skidway: read the Redis URL"},
+		"server":        {"SKIDWAY_SERVER=http://127.0.0.1:1", "workers list", "skidway: this command needs Redis itself, so it can't go through the server http://127.0.0.1:1: give --redis"},
 		"prefix":        {"SKIDWAY_REDIS=localhost", "queues list --prefix {x}", "skidway: prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -59,6 +60,11 @@ func (a *App) URL() string {
 		url = cmp.Or(url, os.Getenv(variable))
 	}
 	return cmp.Or(url, rdb.DefaultURL)
+}
+
+// namesRedis reports whether the URL is one that the user has chosen.
+func (a *App) namesRedis() bool {
+	return a.Redis != "" || slices.ContainsFunc(urlVariables, func(variable string) bool { return os.Getenv(variable) != "" })
 }
 
 // Open connects to a Redis. A server that Skidway cannot use is an error.
@@ -104,6 +110,11 @@ func OpenError(url string, err error) error {
 func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway.DB) error) (err error) {
 	if a.Server != "" {
 		return WrongUsage("this command needs Redis itself, so it can't go through --server")
+	}
+	if !a.namesRedis() {
+		if err := a.NeedsRedis(); err != nil {
+			return err
+		}
 	}
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {
