@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -24,6 +25,7 @@ import (
 // Bounds of the audit.
 const (
 	maxEntries    = 10_000
+	maxRefused    = 2_000
 	maxEntryName  = 128 // of who, from, action and queue, in bytes as JSON
 	maxEntryText  = 400 // of filter and outcome
 	maxEntryPage  = 500
@@ -66,11 +68,12 @@ func NewEntry(ctx context.Context, action, queue string) Entry {
 }
 
 // Audit is the list of the last 10,000 or so entries, in Redis, which are also logged. It is safe
-// for concurrent use.
+// for concurrent use. The last 2,000 or so that were recorded by [Audit.Refuse] are kept apart, so that
+// clients without a right can't push the others out.
 type Audit struct {
-	db     *rdb.DB
-	key    string
-	logger *slog.Logger
+	db           *rdb.DB
+	key, refused string // streams
+	logger       *slog.Logger
 }
 
 // NewAudit returns the audit of a Redis. A nil logger means [slog.Default]. Nothing is sent to
@@ -80,7 +83,8 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 		logger = slog.Default()
 	}
 	conn := handle.Conn(db)
-	return &Audit{conn, keysOf(conn)[keyAudit], logger}
+	keys := keysOf(conn)
+	return &Audit{conn, keys[keyAudit], keys[keyRefused], logger}
 }
 
 // freeing are the last words of the actions that go on if Redis is too full for an entry, because they
@@ -95,7 +99,7 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, cou
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	e.Change, e.Outcome = hex.EncodeToString(id[:]), ""
-	if err := a.add(ctx, e); err != nil {
+	if err := a.add(ctx, a.key, maxEntries, e); err != nil {
 		return nil, err
 	}
 	return func(outcome error, count int) error {
@@ -106,14 +110,20 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, cou
 		if count > 0 {
 			e.Count = count
 		}
-		return a.add(context.WithoutCancel(ctx), e)
+		return a.add(context.WithoutCancel(ctx), a.key, maxEntries, e)
 	}, nil
 }
 
 // Record adds an entry of what is no change: a login, or that hidden values were read.
-func (a *Audit) Record(ctx context.Context, e Entry) error { return a.add(ctx, e) }
+func (a *Audit) Record(ctx context.Context, e Entry) error { return a.add(ctx, a.key, maxEntries, e) }
 
-func (a *Audit) add(ctx context.Context, e Entry) error {
+// Refuse adds an entry of a login or a signed request that was refused.
+func (a *Audit) Refuse(ctx context.Context, e Entry) error {
+	return a.add(ctx, a.refused, maxRefused, e)
+}
+
+// add adds an entry to a stream of at most about length entries.
+func (a *Audit) add(ctx context.Context, stream string, length int64, e Entry) error {
 	for _, name := range []*string{&e.Who, &e.From, &e.Action, &e.Queue} {
 		*name = shorten(*name, maxEntryName)
 	}
@@ -126,7 +136,7 @@ func (a *Audit) add(ctx context.Context, e Entry) error {
 		return err
 	}
 	err = a.db.Retry(ctx, func() error { // a repeated entry is harmless
-		return a.db.XAdd(ctx, &redis.XAddArgs{Stream: a.key, MaxLen: maxEntries, Approx: true, Values: []any{"entry", text}}).Err()
+		return a.db.XAdd(ctx, &redis.XAddArgs{Stream: stream, MaxLen: length, Approx: true, Values: []any{"entry", text}}).Err()
 	})
 	if redis.HasErrorPrefix(err, "OOM") && slices.Contains(freeing, e.Action[strings.LastIndexByte(e.Action, ' ')+1:]) {
 		a.logger.LogAttrs(ctx, slog.LevelError, "the audit has no entry of this change: Redis is full", slog.String("change", e.Change), slog.String("action", e.Action))
@@ -212,28 +222,74 @@ func (a *Audit) List(ctx context.Context, cursor string, limit int) (entries []E
 	if limit < 1 || limit > maxEntryPage {
 		return nil, "", fmt.Errorf("%w: limit %d: want 1 to %d", queue.ErrInvalid, limit, maxEntryPage)
 	}
-	from := "+"
+	from := [2]string{"+", "+"} // of both streams
 	if cursor != "" {
-		if err := checkEntryID(cursor); err != nil {
+		if from, err = parseCursor(cursor); err != nil {
 			return nil, "", err
 		}
-		from = "(" + cursor
 	}
-	var messages []redis.XMessage
-	err = a.db.Retry(ctx, func() (err error) {
-		messages, err = a.db.XRevRangeN(ctx, a.key, from, "-", int64(limit)).Result()
-		return err
+	pages, err := a.both(ctx, func(stream string, i int) *redis.XMessageSliceCmd {
+		return a.db.XRevRangeN(ctx, stream, from[i], "-", int64(limit))
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("read the audit: %w", err)
+		return nil, "", err
 	}
-	for _, message := range messages {
-		entries = append(entries, decodeEntry(message))
+	for len(entries) < limit && len(pages[0])+len(pages[1]) > 0 {
+		i := 0
+		if len(pages[0]) == 0 || len(pages[1]) > 0 && isBefore(pages[0][0].ID, pages[1][0].ID) {
+			i = 1
+		}
+		entries = append(entries, decodeEntry(pages[i][0]))
+		from[i], pages[i] = "("+pages[i][0].ID, pages[i][1:]
 	}
-	if len(messages) == limit {
-		next = messages[limit-1].ID
+	if len(entries) == limit {
+		next = from[0] + from[1]
 	}
 	return entries, next, nil
+}
+
+// both reads both streams.
+func (a *Audit) both(ctx context.Context, read func(stream string, i int) *redis.XMessageSliceCmd) (pages [2][]redis.XMessage, err error) {
+	for i, stream := range []string{a.key, a.refused} {
+		err = a.db.Retry(ctx, func() (err error) {
+			pages[i], err = read(stream, i).Result()
+			return err
+		})
+		if err != nil {
+			return pages, fmt.Errorf("read the audit: %w", err)
+		}
+	}
+	return pages, nil
+}
+
+// isBefore reports whether an id of a stream is lower than another one.
+func isBefore(id, other string) bool {
+	of := func(id string) (ms, sequence uint64) {
+		_, _ = fmt.Sscanf(id, "%d-%d", &ms, &sequence)
+		return ms, sequence
+	}
+	ms, sequence := of(id)
+	otherMS, otherSequence := of(other)
+	return cmp.Or(cmp.Compare(ms, otherMS), cmp.Compare(sequence, otherSequence)) < 0
+}
+
+// parseCursor returns the positions in both streams of a cursor, each "+" or "(" and an id.
+func parseCursor(cursor string) (from [2]string, err error) {
+	split := strings.LastIndexAny(cursor, "+(")
+	if split < 1 {
+		return from, fmt.Errorf("%w: %.50q is no cursor of the audit", queue.ErrInvalid, cursor)
+	}
+	from = [2]string{cursor[:split], cursor[split:]}
+	for _, position := range from {
+		id, isID := strings.CutPrefix(position, "(")
+		if !isID && position != "+" {
+			return from, fmt.Errorf("%w: %.50q is no cursor of the audit", queue.ErrInvalid, cursor)
+		}
+		if isID {
+			err = cmp.Or(err, checkEntryID(id))
+		}
+	}
+	return from, err
 }
 
 // checkEntryID returns an error if an id is none of an entry.
@@ -260,30 +316,36 @@ func (a *Audit) Follow(ctx context.Context, after string, f func(Entry) error) e
 	} else if err := checkEntryID(after); err != nil {
 		return err
 	}
+	last := [2]string{after, after}
 	for {
-		messages, err := a.entriesAfter(ctx, after)
+		pages, err := a.both(ctx, func(stream string, i int) *redis.XMessageSliceCmd {
+			return a.db.XRangeN(ctx, stream, "("+last[i], "+", maxEntryPage)
+		})
 		if err != nil {
-			return fmt.Errorf("read the audit: %w", err)
+			return err
 		}
-		for _, message := range messages {
+		found := slices.Concat(pages[0], pages[1])
+		for i, page := range pages {
+			if len(page) > 0 {
+				last[i] = page[len(page)-1].ID
+			}
+		}
+		slices.SortStableFunc(found, func(a, b redis.XMessage) int {
+			if isBefore(a.ID, b.ID) {
+				return -1
+			}
+			return 1
+		})
+		for _, message := range found {
 			if err := f(decodeEntry(message)); err != nil {
 				return err
 			}
-			after = message.ID
 		}
-		if len(messages) > 0 {
+		if len(found) > 0 {
 			continue
 		}
-		if _, err := a.db.Wait(ctx, followTimeout, rdb.Mark{Key: a.key, ID: after}); err != nil {
+		if _, err := a.db.Wait(ctx, followTimeout, rdb.Mark{Key: a.key, ID: last[0]}, rdb.Mark{Key: a.refused, ID: last[1]}); err != nil {
 			return err
 		}
 	}
-}
-
-func (a *Audit) entriesAfter(ctx context.Context, after string) (messages []redis.XMessage, err error) {
-	err = a.db.Retry(ctx, func() (err error) {
-		messages, err = a.db.XRangeN(ctx, a.key, "("+after, "+", maxEntryPage).Result()
-		return err
-	})
-	return messages, err
 }

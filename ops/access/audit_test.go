@@ -191,3 +191,46 @@ func TestAuditIsBounded(t *testing.T) {
 		t.Errorf("the entries are %+v", entries)
 	}
 }
+
+func TestRefusedLoginsPushNoEntryOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	a := NewAudit(f.db, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	followed := make(chan string, 10)
+	go func() { _ = a.Follow(ctx, "0-0", func(e Entry) error { followed <- e.Action; return nil }) }()
+	f.must(a.Record(f.ctx, Entry{Action: "first"}))
+	f.must(a.Refuse(f.ctx, Entry{Action: "refused"}))
+	f.must(a.Record(f.ctx, Entry{Action: "last"}))
+	var pages []string
+	for cursor := ""; ; {
+		entries, next, err := a.List(f.ctx, cursor, 1)
+		f.must(err)
+		for _, e := range entries {
+			pages = append(pages, e.Action)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	seen := map[string]bool{<-followed: true, <-followed: true, <-followed: true}
+	if got := strings.Join(pages, " "); len(pages) != 3 || !seen["first"] || !seen["refused"] || !seen["last"] || strings.Index(got, "last") > strings.Index(got, "first") {
+		t.Errorf("the pages have %s, followed were %v", got, seen)
+	}
+	pipe := f.conn.Pipeline()
+	for range maxRefused + 500 {
+		pipe.XAdd(f.ctx, xAddArgs(a.refused))
+	}
+	_, err := pipe.Exec(f.ctx)
+	f.must(err)
+	f.must(a.Refuse(f.ctx, Entry{Action: "refused"}))
+	if n := f.conn.XLen(f.ctx, a.refused).Val(); n > maxRefused+200 {
+		t.Errorf("%d entries of refused logins are kept", n)
+	}
+	for _, cursor := range []string{"1-0", "+", "(1-0", "(x(1-0", "(1-0(", "(1-0(1-0(1-0"} {
+		if _, _, err := a.List(f.ctx, cursor, 1); err == nil {
+			t.Errorf("cursor %q is accepted", cursor)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrLogin):
 		ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
 		defer cancel()
-		if err := g.audit.Record(ctx, g.loginEntry(r, name, err)); err != nil {
+		if err := g.audit.Refuse(ctx, g.loginEntry(r, name, err)); err != nil {
 			g.unavailable(w, r, err)
 			return
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // keyNames are the keys of this package, in the order in which scripts get them. They share a slot.
-var keyNames = rdb.Keys{"tokens", "tokens:used", "sessions", "sessions:end", "logins", "logins:end", "audit"}
+var keyNames = rdb.Keys{"tokens", "tokens:used", "sessions", "sessions:end", "logins", "logins:end", "audit", "audit:refused"}
 
 // Places in keyNames.
 const (
@@ -19,6 +19,7 @@ const (
 	keyLogins
 	keyLoginsEnd
 	keyAudit
+	keyRefused // logins and deliveries to hooks that were refused
 )
 
 // keysOf returns the keys in a Redis.

@@ -76,7 +76,11 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) e
 	}
 	id, err := hook.Verify(r.Header, body, h.now())
 	if err != nil {
-		h.log.Warn("a delivery is refused", "hook", name, "from", access.AddressFromContext(r.Context()), "error", err)
+		e := access.NewEntry(r.Context(), "hook", hook.Queue)
+		e.Who, e.Filter, e.Outcome = "unknown", "hook "+name, err.Error()
+		if err := h.audit.Refuse(r.Context(), e); err != nil { // it is in the log
+			h.log.Error("the audit has no entry of a delivery that is refused", "error", err)
+		}
 		return problem("unauthorized", "%v", err)
 	}
 	args, err := deliveryArgs(r.Header, body, h.config.MaxPayload)

@@ -104,6 +104,10 @@ func TestDeliveriesAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
+	entries := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items
+	if len(entries) != 1 || entries[0].Action != "hook" || entries[0].Queue != "mail" || entries[0].Filter != "hook ci" || entries[0].Outcome == "" {
+		t.Errorf("the audit has %+v", entries)
+	}
 	f.handler.SetNow(hookTime.Add(6 * time.Minute))
 	f.send(f.delivery("shop", "text/plain", "x"), 401).problem("unauthorized")
 	if names, err := f.queues.Queues(t.Context()); err != nil || len(names) != 0 {
