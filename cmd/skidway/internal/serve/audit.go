@@ -27,8 +27,8 @@ func Audit(a *cli.App) *cobra.Command {
 hidden values, and changes by dashboard, API and command line. A change has an
 entry before it, without an outcome, and one after it. PROVEN is whether a
 password or token proves who it was: the user and host of a command do not. Jobs
-that are added are not in the audit. Redis keeps about 10,000 entries, and apart from
-them 2,000 of logins and deliveries to hooks that were refused.`,
+that are added are not in the audit. Redis keeps about 10,000 entries, and
+apart from them 2,000 of logins and deliveries to hooks that were refused.`,
 		Example: `  skidway audit --limit 200
   skidway audit --follow -o json`,
 		Args: cli.Args(),
