@@ -65,6 +65,13 @@ func isOpen(c Counter) bool {
 	return ok && records.Open()
 }
 
+// An agingCounter is a Counter of days, of which some may be too old to be kept.
+type agingCounter interface {
+	// KeepFrom makes lines of days before the oldest one, such as "2026-11-01", Expired. It is
+	// called before the first line.
+	KeepFrom(oldest string)
+}
+
 // An objectCounter is a Counter that may count the objects of a JSON array, or objects of
 // several lines, instead of lines.
 type objectCounter interface{ Objects() bool }
@@ -105,6 +112,7 @@ const (
 	Unknown                   // in a cell, but its country, or other dimension, is unknown
 	NoLine                    // a header, not counted as a line
 	Filtered                  // not selected by the filter of the settings; in no cell
+	Expired                   // of a day that is not kept; in no cell
 )
 
 // verdicts counts lines by their Verdict. It has room for any value; invalid ones
@@ -141,24 +149,27 @@ func (v *verdicts) flush(counter Counter) {
 }
 
 func (v *verdicts) tally() Tally {
-	t := Tally{Counted: v[Counted], Unknown: v[Unknown], Filtered: v[Filtered]}
+	t := Tally{Counted: v[Counted], Unknown: v[Unknown], Filtered: v[Filtered], Expired: v[Expired]}
 	for verdict, n := range v {
 		if Verdict(verdict) != NoLine {
 			t.Lines += n
 		}
 	}
-	t.Unparsable = t.Lines - t.Counted - t.Unknown - t.Filtered
+	t.Unparsable = t.Lines - t.Counted - t.Unknown - t.Filtered - t.Expired
 	return t
 }
 
-// A Tally is a sum of lines, bytes and files. Lines = Counted + Unknown + Filtered +
-// Unparsable.
+// A Tally is a sum of lines, bytes and files. Lines = Counted + Unknown + Filtered + Expired +
+// Unparsable: each line is the first that fits of these, from the last one on.
 type Tally struct {
 	Lines      int64
 	Counted    int64
 	Unknown    int64
 	Filtered   int64 // by the filter of the settings
+	Expired    int64 // of days that are not kept
 	Unparsable int64
+	Private    int64 // of those of an unknown country, the ones from addresses that are not public
+	Crawlers   int64 // of those that are counted or of an unknown country; 0 if crawlers are not counted by
 	Bytes      int64 // of uncompressed content
 	Files      int64 // counted in whole or in part
 	Partial    int64 // of those, in part
@@ -171,6 +182,9 @@ func (t *Tally) Add(other Tally) {
 	t.Counted += other.Counted
 	t.Unknown += other.Unknown
 	t.Filtered += other.Filtered
+	t.Expired += other.Expired
+	t.Private += other.Private
+	t.Crawlers += other.Crawlers
 	t.Unparsable += other.Unparsable
 	t.Bytes += other.Bytes
 	t.Files += other.Files

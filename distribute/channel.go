@@ -35,7 +35,7 @@ const (
 	RememberFiles = 1_000_000
 
 	// formatVersion is the version of everything that a channel stores in Redis.
-	formatVersion = 4
+	formatVersion = 5
 
 	// minWindow has room for a file of at least one block.
 	minWindow = 1 << 20

@@ -44,44 +44,89 @@ func (c *claim) commit(ctx context.Context, p part) (allCounted bool, err error)
 }
 
 // stage writes the result's cells to a key that no report reads, and returns their
-// number.
+// number. Lines of days for which the subscriber has no room become expired lines.
 func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
-	claim := []any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1}
-	args := slices.Clone(claim)
-	send := func() error {
-		if len(args) == len(claim) {
-			return nil
-		}
-		reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
-		if err == nil && reply.Int(0) == 0 {
-			err = errClaimLost
-		}
-		args = args[:len(claim)]
-		return err
+	days, err := result.byDay()
+	if err != nil {
+		return 0, err
 	}
-	cells := 0
-	for name, n := range result.cells {
-		if n == 0 {
-			continue
-		}
-		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
-			return 0, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
-		}
-		args = append(args, name.group+"\t"+name.member, n)
-		cells++
-		if len(args) == len(claim)+2*cellBatch {
-			if err := send(); err != nil {
-				return 0, err
+	staged, refused := 0, map[string]bool{}
+	batch := stageBatch{claim: c, refused: refused}
+	for day, cells := range days {
+		for i, part := range slices.Collect(slices.Chunk(cells, cellBatch-1)) {
+			if batch.size()+len(part) >= cellBatch {
+				if err := batch.send(ctx); err != nil {
+					return 0, err
+				}
+			}
+			if refused[day] {
+				break
+			}
+			if batch.add(part); i == 0 && day != "" {
+				batch.days = append(batch.days, day)
+			}
+			staged += len(part)
+			if i == 0 && len(part) < len(cells) { // whether the others are wanted
+				if err := batch.send(ctx); err != nil {
+					return 0, err
+				}
 			}
 		}
 	}
-	return cells, send()
+	if err := batch.send(ctx); err != nil || len(refused) == 0 {
+		return staged, err
+	}
+	for day := range refused {
+		staged -= min(len(days[day]), cellBatch-1)
+	}
+	result.expire(refused)
+	return staged, nil
+}
+
+// A stageBatch has the arguments of one call that stages cells.
+type stageBatch struct {
+	claim   *claim
+	days    []any           // whose first cells are in the batch
+	cells   []any           // pairs of name and number
+	refused map[string]bool // days for which there is no room
+}
+
+func (b *stageBatch) size() int { return len(b.days) + len(b.cells)/2 }
+
+func (b *stageBatch) add(cells []Cell) {
+	for _, cell := range cells {
+		b.cells = append(b.cells, cell.Group+"\t"+cell.Member, cell.N)
+	}
+}
+
+// send stages the cells, and empties the batch.
+func (b *stageBatch) send(ctx context.Context) error {
+	if len(b.cells) == 0 {
+		return nil
+	}
+	c := b.claim
+	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, len(b.days)}, b.days...)
+	reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, append(args, b.cells...)...)
+	if err != nil {
+		return err
+	}
+	if reply.Int(0) == 0 {
+		return errClaimLost
+	}
+	for i := range reply.Len() - 1 {
+		b.refused[reply.Text(1+i)] = true
+	}
+	b.days, b.cells = nil, nil
+	return nil
 }
 
 // seal makes the staged cells valid, updates the subscriber's sums and the file's
 // progress, and with the last part ends the claim, in one script.
 func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, err error) {
 	at := p.result.progress
+	if tail := p.result.tail.format(); tail != "" {
+		at.tail = tail
+	}
 	fields := []any{fieldResume, at.resume, fieldTail, at.tail, fieldState, at.state, fieldLines, at.lines}
 	if !p.last {
 		fields = append(fields, fieldLong, at.long, fieldKeep, at.keep, fieldInside, at.inside.format())
@@ -105,7 +150,8 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 		field string
 		n     int64
 	}{
-		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"filtered", t.Filtered}, {"unparsable", t.Unparsable},
+		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"filtered", t.Filtered}, {"expired", t.Expired}, {"unparsable", t.Unparsable},
+		{"private", t.Private}, {"crawlers", t.Crawlers},
 		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
 		{"busy", time.Since(c.since).Milliseconds()}, {buildField + p.build, t.Lines},
 	} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -65,10 +66,9 @@ type Counting struct {
 	clients       *clientCache
 }
 
-// MaxDays bounds the different days of one file between two commits. So a file of
-// random dates needs at most 22 MB of memory. Lines of further days count as
-// unparsable.
-const MaxDays = 4096
+// MaxDays bounds the different days of a subscriber, and of one file between two commits, so that
+// a file of random dates needs at most 22 MB of memory. Lines of further days are expired.
+const MaxDays = cuts.MaxDays
 
 // NewCounting checks the configuration and loads the country database. A nil
 // config is the zero one.
@@ -182,7 +182,7 @@ const autoFormat = "auto"
 // Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
 // that stand anywhere, the name of the file's format, or auto, and the state of its parser.
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
-	c := &lineCounter{byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
+	c := &lineCounter{oldest: math.MinInt32, byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
 	if !a.settings.IsPlain() {
 		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress()
 	}

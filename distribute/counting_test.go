@@ -40,9 +40,18 @@ func countLines(t rapid.TB, a Aggregation, lines []string) (map[cellName]int64, 
 	for _, line := range lines {
 		seen.add(counter, []byte(line))
 	}
-	result := &fileResult{cells: map[cellName]int64{}}
+	result := &fileResult{cells: map[cellName]int64{}, tally: seen.tally()}
 	counter.Cells(result.add)
-	return result.cells, seen.tally()
+	var accounts cuts.Account
+	for name, n := range result.cells {
+		_, account := Cell{name.group, name.member, n}.account()
+		accounts.Counted, accounts.Unknown = accounts.Counted+account.Counted, accounts.Unknown+account.Unknown
+	}
+	if accounts.Counted != result.tally.Counted || accounts.Unknown != result.tally.Unknown {
+		t.Fatalf("the accounts of all days have %+v, and the tally %+v", accounts, result.tally)
+	}
+	maps.DeleteFunc(result.cells, func(name cellName, _ int64) bool { return name.group == cuts.AccountGroup })
+	return result.cells, result.tally
 }
 
 func TestSettingsAreCanonical(t *testing.T) {
@@ -142,9 +151,9 @@ func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 						tally.Unparsable++
 						continue
 					}
-					country := geo.Unknown
+					country, private := geo.Unknown, false
 					if addr, err := netip.ParseAddr(r.addr); err == nil {
-						country = db.Country(addr)
+						country, private = db.Country(addr), !accesslog.IsPublic(addr)
 					}
 					cell := cellName{r.day, country.String()}
 					if !slices.Contains(by, "country") {
@@ -153,6 +162,9 @@ func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 					want[cell]++
 					if country == geo.Unknown && cell.member != cuts.Any {
 						tally.Unknown++
+						if private {
+							tally.Private++
+						}
 					} else {
 						tally.Counted++
 					}
@@ -210,6 +222,45 @@ func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 	_, tally := countLines(t, newCounting(t, &CountingConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
 	if want := (Tally{Lines: 3, Counted: 1, Unparsable: 2}); tally != want {
 		t.Errorf("%+v, want %+v", tally, want)
+	}
+}
+
+// An expired line is neither filtered nor counted, and takes no room for its day.
+func TestLineOfADayThatIsNotKeptIsExpired(t *testing.T) {
+	t.Parallel()
+	for _, config := range []*CountingConfig{{}, {By: [][]string{{"path"}}}, {Where: `country == "US"`}} {
+		counter, err := newCounting(t, config).Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counter.(agingCounter).KeepFrom("2026-11-02")
+		got := []Verdict{}
+		for _, line := range []string{"8.8.8.8 2026-11-01", "10.0.0.1 2026-11-01", "no line", "8.8.8.8 2026-11-02"} {
+			got = append(got, counter.Line([]byte(line)))
+		}
+		if want := []Verdict{Expired, Expired, Unparsable, Counted}; !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, want %v", config, got, want)
+		}
+		counter.Cells(func(cell Cell) {
+			if cell.day() != "2026-11-02" {
+				t.Errorf("%+v: cell %v", config, cell)
+			}
+		})
+	}
+}
+
+func TestLinesBeyondTheDaysOfOneCommitAreExpired(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"day", "status"} {
+		var lines []string
+		for i := range MaxDays + 10 {
+			lines = append(lines, "8.8.8.8 "+accesslog.Day(10_000+i).String())
+		}
+		lines = append(lines, lines[0])
+		_, tally := countLines(t, newCounting(t, &CountingConfig{By: [][]string{{by}}}), lines)
+		if want := (Tally{Lines: MaxDays + 11, Counted: MaxDays + 1, Expired: 10}); tally != want {
+			t.Errorf("%+v, want %+v", tally, want)
+		}
 	}
 }
 

@@ -124,5 +124,5 @@
 //	                    abandoned
 //
 // How counts become valid is in docs/architecture.md. The keys in Redis are listed in
-// keys.go, and have format version 4; a newer or older one is refused with a [VersionError].
+// keys.go, and have format version 5; a newer or older one is refused with a [VersionError].
 package distribute

@@ -212,7 +212,7 @@ func TestTrustedProxiesAreASetting(t *testing.T) {
 	counter.Line([]byte("1.0.0.1, 8.8.8.8, 10.0.0.1 2026-11-01"))
 	var cells []distribute.Cell
 	counter.Cells(func(c distribute.Cell) { cells = append(cells, c) })
-	if len(cells) != 1 || cells[0].Member != "US" {
+	if len(cells) != 2 || cells[0].Member != "US" {
 		t.Errorf("%v", cells)
 	}
 }

@@ -35,8 +35,9 @@ import "strconv"
 //	:subscriber:S:readers        zset    report that reads the totals → end of its time, ms
 //	:subscriber:S:checkpoint:ID  string  shipment, blank, and where its next worker reads a compressed file on
 //	:subscriber:S:groups         zset    group that was counted, such as a day → cells of it that were moved into others
+//	:subscriber:S:days           zset    day that has a line, or is in staged cells → 0; at most 4,096
 //	:subscriber:S:crowded        set     groups that have more cells than their bound
-//	:subscriber:S:count:GROUP    zset    member → count
+//	:subscriber:S:count:GROUP    zset    member → count; of the group "lines", a day and a number of its account → lines
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to
@@ -78,6 +79,7 @@ func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sea
 func (k keys) readers(name string) string    { return k.subscriber(name) + ":readers" }
 func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }
 func (k keys) groups(name string) string     { return k.subscriber(name) + ":groups" }
+func (k keys) days(name string) string       { return k.subscriber(name) + ":days" }
 func (k keys) crowded(name string) string    { return k.subscriber(name) + ":crowded" }
 
 func (k keys) staged(name, id string) string { return k.subscriber(name) + ":staged:" + id }

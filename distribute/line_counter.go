@@ -21,6 +21,7 @@ type lineCounter struct {
 	reading   Reading
 	parser    accesslog.Parser
 	countries *geo.DB
+	oldest    accesslog.Day // lines of days before it are expired
 	days      []*dayCount
 	current   *dayCount // of the last line
 	clients   *clientCache
@@ -43,7 +44,21 @@ const (
 	spread      = 0x9e3779b97f4a7c15
 )
 
-// country returns the index of the country of a client, -1 if its text is no address.
+// privateClient is the index of clients with an address that is not public, which is in no
+// country.
+const privateClient = geo.Countries
+
+// countryOf returns the index of the country of an address, or privateClient.
+func countryOf(addr netip.Addr, countries *geo.DB) int {
+	country := countries.Country(addr).Index()
+	if country == unknownCountry && !accesslog.IsPublic(addr) && addr.IsValid() {
+		return privateClient
+	}
+	return country
+}
+
+// country returns the index of the country of a client, or privateClient, -1 if its text is no
+// address.
 func (c *clientCache) country(client accesslog.Client, line []byte, countries *geo.DB) int {
 	mixed := uint64(client) * spread
 	place, rest := &c[mixed>>(64-clientBits)], mixed<<clientBits>>(clientBits-countryBits)
@@ -54,14 +69,14 @@ func (c *clientCache) country(client accesslog.Client, line []byte, countries *g
 	if !addr.IsValid() {
 		return -1
 	}
-	country := countries.Country(addr).Index()
+	country := countryOf(addr, countries)
 	place.Store(rest | uint64(country+1))
 	return country
 }
 
 type dayCount struct {
 	day      accesslog.Day
-	requests [geo.Countries]int64
+	requests [geo.Countries + 1]int64 // the last one: of privateClient
 }
 
 // Line implements [Counter].
@@ -119,32 +134,36 @@ func (c *lineCounter) count(record accesslog.Record, verdict accesslog.Verdict) 
 	}
 	country := unknownCountry
 	if c.byCountry {
-		country = c.countries.Country(record.Addr).Index()
+		country = countryOf(record.Addr, c.countries)
 	}
 	return c.add(record.Day, country, record.Addr, c.parser.Values())
 }
 
 var unknownCountry = geo.Unknown.Index()
 
-// add counts a request on a day from the country with an index. addr may be invalid unless the
-// filter needs it.
+// add counts a request on a day from the country with an index, or from privateClient. addr may be
+// invalid unless the filter needs it.
 func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr, values *accesslog.Values) Verdict {
+	if day < c.oldest {
+		return Expired
+	}
+	known := min(country, unknownCountry) // of privateClient, it is not
 	if c.cuts != nil {
-		if !c.cuts.Matches(day, country, addr, values) {
+		if !c.cuts.Matches(day, known, addr, values) {
 			return Filtered
 		}
-		if !c.cuts.Count(day, country, values) {
-			return Unparsable
+		if !c.cuts.Count(day, known, country == privateClient, values) {
+			return Expired
 		}
-	} else if c.current == nil || c.current.day != day {
-		if !c.setDay(day) {
-			return Unparsable
+	} else {
+		if c.current == nil || c.current.day != day {
+			if !c.setDay(day) {
+				return Expired
+			}
 		}
-	}
-	if c.cuts == nil {
 		c.current.requests[country]++
 	}
-	if country == unknownCountry && c.byCountry {
+	if country >= unknownCountry && c.byCountry {
 		return Unknown
 	}
 	return Counted
@@ -175,16 +194,24 @@ func (c *lineCounter) Cells(yield func(Cell)) {
 	}
 	for _, d := range c.days {
 		group := d.day.String()
+		var account cuts.Account
+		if c.byCountry {
+			account = cuts.Account{Unknown: d.requests[unknownCountry] + d.requests[privateClient], Private: d.requests[privateClient]}
+			d.requests[unknownCountry], d.requests[privateClient] = account.Unknown, 0
+		}
+		account.Counted = -account.Unknown
 		for i, n := range d.requests {
 			if n == 0 {
 				continue
 			}
+			account.Counted += n
 			member := cuts.Any
 			if c.byCountry {
 				member = geo.CountryAt(i).String()
 			}
 			yield(Cell{group, member, n})
 		}
+		account.Cells(group, func(group, member string, n int64) { yield(Cell{group, member, n}) })
 	}
 }
 
@@ -198,7 +225,16 @@ func (c *lineCounter) State() string {
 }
 
 // Full implements boundedCounter.
-func (c *lineCounter) Full() bool { return c.cuts != nil && c.cuts.Full() }
+func (c *lineCounter) Full() bool {
+	return len(c.days) >= MaxDays/2 || c.cuts != nil && c.cuts.Full()
+}
+
+// KeepFrom implements agingCounter.
+func (c *lineCounter) KeepFrom(oldest string) {
+	if day, err := accesslog.ParseDay(oldest); err == nil {
+		c.oldest = day
+	}
+}
 
 // Open implements recordCounter.
 func (c *lineCounter) Open() bool { return !c.parser.Held() }

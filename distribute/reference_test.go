@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/distribute/accesslog"
 	"skidway/distribute/geo"
 )
 
@@ -22,7 +23,9 @@ type counts struct {
 	others   map[string]int64 // of the other cuts of testCuts; nil: not counted
 	lines    int64
 	unknown  int64
+	private  int64
 	filtered int64
+	expired  int64
 	bad      int64
 }
 
@@ -76,6 +79,9 @@ func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country
 			}
 			if country == geo.Unknown {
 				c.unknown++
+				if !accesslog.IsPublic(addr) {
+					c.private++
+				}
 			}
 			c.requests[day.Format("2006-01-02")+" "+country.String()]++
 		}
@@ -95,7 +101,7 @@ func counted(t testing.TB, channel *distribute.Channel, subscriber string) count
 
 func countsOf(report distribute.Report) counts {
 	tally := report.Subscriber.Tally
-	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, filtered: tally.Filtered, bad: tally.Unparsable}
+	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, private: tally.Private, filtered: tally.Filtered, expired: tally.Expired, bad: tally.Unparsable}
 	for _, row := range report.Tables[0].Rows {
 		c.requests[strings.Join(row.Values, " ")] = row.Requests
 	}
@@ -113,9 +119,9 @@ func countsOf(report distribute.Report) counts {
 // same fails the test where two counts differ, and where one does not balance.
 func same(t testing.TB, got, want counts) {
 	t.Helper()
-	if got.lines != want.lines || got.unknown != want.unknown || got.filtered != want.filtered || got.bad != want.bad {
-		t.Errorf("lines, unknown, filtered, unparsable: got %d, %d, %d, %d; want %d, %d, %d, %d",
-			got.lines, got.unknown, got.filtered, got.bad, want.lines, want.unknown, want.filtered, want.bad)
+	if got.lines != want.lines || got.unknown != want.unknown || got.private != want.private || got.filtered != want.filtered || got.expired != want.expired || got.bad != want.bad {
+		t.Errorf("lines, unknown, private, filtered, expired, unparsable: got %d, %d, %d, %d, %d, %d; want %d, %d, %d, %d, %d, %d",
+			got.lines, got.unknown, got.private, got.filtered, got.expired, got.bad, want.lines, want.unknown, want.private, want.filtered, want.expired, want.bad)
 	}
 	wrong := 0
 	for _, cell := range slices.Sorted(maps.Keys(merged(got.requests, want.requests))) {
@@ -143,8 +149,8 @@ func same(t testing.TB, got, want counts) {
 	for _, n := range got.requests {
 		sum += n
 	}
-	if sum+got.filtered+got.bad != got.lines {
-		t.Errorf("%d requests, %d filtered and %d unparsable lines are not %d lines", sum, got.filtered, got.bad, got.lines)
+	if sum+got.filtered+got.expired+got.bad != got.lines {
+		t.Errorf("%d requests, %d filtered, %d expired and %d unparsable lines are not %d lines", sum, got.filtered, got.expired, got.bad, got.lines)
 	}
 }
 

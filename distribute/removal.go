@@ -89,7 +89,7 @@ func (f fileStore) discardCounts(ctx context.Context, r removal) error {
 		return err
 	}
 	k, name := f.keys, r.subscriber
-	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name), k.crowded(name)}})
+	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name), k.crowded(name), k.days(name)}})
 }
 
 // discardTotals deletes sealed cells and totals. Sealed cells go first: a fold that runs

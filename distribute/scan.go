@@ -62,6 +62,7 @@ type fileResult struct {
 	lines    int64 // read in this and all earlier parts
 	reading  Reading
 	cells    map[cellName]int64
+	tail     tail // what is in tally and cells of a last line
 	progress progress
 	failure  error // nothing of the file was counted
 	damage   *PartialError
@@ -69,7 +70,11 @@ type fileResult struct {
 
 type cellName struct{ group, member string }
 
-func (r *fileResult) add(cell Cell) { r.cells[cellName{cell.Group, cell.Member}] += cell.N }
+func (r *fileResult) add(cell Cell) {
+	r.cells[cellName{cell.Group, cell.Member}] += cell.N
+	_, account := cell.account()
+	r.tally.Private, r.tally.Crawlers = r.tally.Private+account.Private, r.tally.Crawlers+account.Crawlers
+}
 
 // A refusal wraps the error for which a file can't be counted at all, or no further.
 type refusal struct{ err error }
@@ -292,7 +297,7 @@ func longLinesNote(long stream.LongLines) string {
 
 // reset drops all counts of the result: the progress is that from before.
 func (r *fileResult) reset(before progress) {
-	r.tally, r.read, r.cells, r.progress = Tally{}, Tally{}, map[cellName]int64{}, before
+	r.tally, r.read, r.cells, r.tail, r.progress = Tally{}, Tally{}, map[cellName]int64{}, tail{}, before
 }
 
 // fail records the error for which nothing of the file is counted.
@@ -342,12 +347,52 @@ func isDamage(err error) bool {
 // stored with the file: when the file grows they are subtracted, and the whole line or record
 // is counted.
 
+// A tail has the counts of the last line, and of records that are open.
+type tail struct {
+	tally Tally
+	cells []Cell
+}
+
 // The counts of a tail are stored as text: one line for the tally, then one line
 // for each cell.
 const (
-	tallyFormat = "%d %d %d %d %d\n"
+	tallyFormat = "%d %d %d %d %d %d %d\n"
 	cellFormat  = "%d %q %q\n"
 )
+
+// format returns the text of a tail, empty if it has no lines.
+func (t tail) format() string {
+	if t.tally.Lines == 0 && t.tally.Bytes == 0 {
+		return ""
+	}
+	var text strings.Builder
+	n := t.tally
+	fmt.Fprintf(&text, tallyFormat, n.Lines, n.Counted, n.Unknown, n.Filtered, n.Expired, n.Unparsable, n.Bytes)
+	for _, cell := range t.cells {
+		fmt.Fprintf(&text, cellFormat, cell.N, cell.Group, cell.Member)
+	}
+	return text.String()
+}
+
+// parseTail parses what format returns.
+func parseTail(text string) (t tail, err error) {
+	if text == "" {
+		return t, nil
+	}
+	head, cells, _ := strings.Cut(text, "\n")
+	n := &t.tally
+	if _, err := fmt.Sscanf(head+"\n", tallyFormat, &n.Lines, &n.Counted, &n.Unknown, &n.Filtered, &n.Expired, &n.Unparsable, &n.Bytes); err != nil {
+		return t, fmt.Errorf("the record of the last line is malformed: %w", err)
+	}
+	for line := range strings.Lines(cells) {
+		var cell Cell
+		if _, err := fmt.Sscanf(line, cellFormat, &cell.N, &cell.Group, &cell.Member); err != nil {
+			return t, fmt.Errorf("the record of the last line is malformed: %w", err)
+		}
+		t.cells = append(t.cells, cell)
+	}
+	return t, nil
+}
 
 // addTail counts the records that are open, and a last line without newline, unless its size is
 // 0; line is nil if it is too long to be parsed.
@@ -366,33 +411,26 @@ func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, s
 		return nil
 	}
 	tally.Bytes = size
-	var text strings.Builder
-	fmt.Fprintf(&text, tallyFormat, tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable, tally.Bytes)
-	counter.Cells(func(cell Cell) {
-		r.add(cell)
-		fmt.Fprintf(&text, cellFormat, cell.N, cell.Group, cell.Member)
-	})
+	r.tail = tail{tally: tally}
+	counter.Cells(func(cell Cell) { r.tail.cells = append(r.tail.cells, cell) })
 	r.tally.Add(tally)
-	r.progress.tail = text.String()
+	for _, cell := range r.tail.cells {
+		r.add(cell)
+	}
 	return nil
 }
 
-// subtractTail subtracts the counts that an earlier addTail stored.
-func (r *fileResult) subtractTail(tail string) error {
-	if tail == "" {
-		return nil
+// subtractTail subtracts the counts of a tail that was stored earlier.
+func (r *fileResult) subtractTail(text string) error {
+	t, err := parseTail(text)
+	if err != nil {
+		return err
 	}
-	head, cells, _ := strings.Cut(tail, "\n")
-	var t Tally
-	if _, err := fmt.Sscanf(head+"\n", tallyFormat, &t.Lines, &t.Counted, &t.Unknown, &t.Unparsable, &t.Bytes); err != nil {
-		return fmt.Errorf("the record of the last line is malformed: %w", err)
-	}
-	r.tally.Add(Tally{Lines: -t.Lines, Counted: -t.Counted, Unknown: -t.Unknown, Filtered: t.Counted + t.Unknown + t.Unparsable - t.Lines, Unparsable: -t.Unparsable, Bytes: -t.Bytes})
-	for line := range strings.Lines(cells) {
-		var cell Cell
-		if _, err := fmt.Sscanf(line, cellFormat, &cell.N, &cell.Group, &cell.Member); err != nil {
-			return fmt.Errorf("the record of the last line is malformed: %w", err)
-		}
+	n := t.tally
+	r.tally.Add(Tally{
+		Lines: -n.Lines, Counted: -n.Counted, Unknown: -n.Unknown, Filtered: -n.Filtered, Expired: -n.Expired, Unparsable: -n.Unparsable, Bytes: -n.Bytes,
+	})
+	for _, cell := range t.cells {
 		cell.N = -cell.N
 		r.add(cell)
 	}

@@ -41,7 +41,7 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 		return Cell{name.Draw(t, "group"), name.Draw(t, "member"), rapid.Int64Range(-1<<53, 1<<53).Draw(t, "n")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(Filtered)).Draw(t, "verdict"))}
+		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(Expired)).Draw(t, "verdict"))}
 		line := rapid.SliceOfN(rapid.Byte(), 1, -1).Draw(t, "line")
 		before := Tally{Lines: 7, Counted: 4, Unknown: 2, Unparsable: 1, Bytes: 100}
 		file := &fileResult{cells: map[cellName]int64{}, tally: before}
@@ -53,7 +53,7 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 		if file.tally.Bytes != before.Bytes+int64(len(line)) {
 			t.Fatalf("a last line of %d bytes made of %+v: %+v", len(line), before, file.tally)
 		}
-		if err := file.subtractTail(file.progress.tail); err != nil {
+		if err := file.subtractTail(file.tail.format()); err != nil {
 			t.Fatal(err)
 		}
 		if file.tally != before {
@@ -63,6 +63,32 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 			t.Fatalf("cells %v, want %v", got, cells)
 		}
 	})
+}
+
+// The lines of days that are refused, those of the tail included, stay in the sums as expired ones.
+func TestCellsOfARefusedDayExpire(t *testing.T) {
+	t.Parallel()
+	aggregation := newCounting(t, nil)
+	counter, err := aggregation.Begin([]byte("8.8.8.8 2026-11-01 x\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen verdicts
+	for _, line := range []string{"8.8.8.8 2026-11-01", "10.0.0.1 2026-11-01", "8.8.8.8 2026-11-02"} {
+		seen.add(counter, []byte(line))
+	}
+	file := &fileResult{cells: map[cellName]int64{}, tally: seen.tally()}
+	counter.Cells(file.add)
+	if err := file.addTail(aggregation, []byte("10.0.0.2 2026-11-01"), 19, counter.State()); err != nil {
+		t.Fatal(err)
+	}
+	file.expire(map[string]bool{"2026-11-01": true})
+	if want := (Tally{Lines: 4, Counted: 1, Expired: 3, Bytes: 19}); file.tally != want || len(file.cells) != 2 {
+		t.Errorf("%+v with %v, want %+v", file.tally, file.cells, want)
+	}
+	if got, want := file.tail.format(), "1 0 0 0 1 0 19\n"; got != want {
+		t.Errorf("tail %q, want %q", got, want)
+	}
 }
 
 func TestLastLineIsCountedAsItStands(t *testing.T) {
@@ -78,7 +104,7 @@ func TestLastLineIsCountedAsItStands(t *testing.T) {
 		want Tally
 	}{
 		{"whole", []byte("8.8.8.8 2026-11-01 x"), Tally{Lines: 1, Counted: 1, Bytes: 20}},
-		{"no country", []byte("10.0.0.1 2026-11-01"), Tally{Lines: 1, Unknown: 1, Bytes: 20}},
+		{"no country", []byte("10.0.0.1 2026-11-01"), Tally{Lines: 1, Unknown: 1, Private: 1, Bytes: 20}},
 		{"cut off", []byte("8.8.8.8 2026-"), Tally{Lines: 1, Unparsable: 1, Bytes: 20}},
 		{"too long to be looked at", nil, Tally{Lines: 1, Unparsable: 1, Bytes: 20}},
 	} {
@@ -112,13 +138,13 @@ func TestAggregationThatRefusesTheLastLineIsHeard(t *testing.T) {
 
 func TestMalformedRecordOfALastLineIsAnError(t *testing.T) {
 	t.Parallel()
-	const tally = "1 1 0 0 20\n"
+	const tally = "1 1 0 0 0 0 20\n"
 	for _, c := range []struct{ name, tail string }{
 		{"blank", "\n"},
 		{"words", "no numbers here"},
-		{"a number too few", "1 1 0 0"},
-		{"a number too many", "1 1 0 0 20 5"},
-		{"an overflow", "1 1 0 0 99999999999999999999"},
+		{"a number too few", "1 1 0 0 0 0"},
+		{"a number too many", "1 1 0 0 0 0 20 5"},
+		{"an overflow", "1 1 0 0 0 0 99999999999999999999"},
 		{"a cell without a number", tally + `"2026-11-01" "US"` + "\n"},
 		{"a cell whose number is none", tally + `x "2026-11-01" "US"` + "\n"},
 		{"a cell without a member", tally + `1 "2026-11-01"` + "\n"},
@@ -139,9 +165,9 @@ func TestMalformedRecordOfALastLineIsAnError(t *testing.T) {
 
 func FuzzTakeBack(f *testing.F) {
 	f.Add("")
-	f.Add("1 1 0 0 20\n1 \"2026-11-01\" \"US\"\n")
-	f.Add("1 0 0 1 -20\n-5 \"\\xff\\n\" `raw`\n")
-	f.Add("1 1 0 0 20\n1 \"a\tb\" \"\\")
+	f.Add("1 1 0 0 0 0 20\n1 \"2026-11-01\" \"US\"\n")
+	f.Add("1 0 0 0 0 1 -20\n-5 \"\\xff\\n\" `raw`\n")
+	f.Add("1 1 0 0 0 0 20\n1 \"a\tb\" \"\\")
 	f.Fuzz(func(t *testing.T, tail string) {
 		file := &fileResult{cells: map[cellName]int64{}}
 		if err := file.subtractTail(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
@@ -153,13 +179,13 @@ func FuzzTakeBack(f *testing.F) {
 func TestTallySumsUpVerdicts(t *testing.T) {
 	t.Parallel()
 	var seen verdicts
-	for verdict, n := range map[Verdict]int{Counted: 3, Unknown: 2, Unparsable: 4, NoLine: 5, Filtered: 6, Filtered + 1: 1} {
+	for verdict, n := range map[Verdict]int{Counted: 3, Unknown: 2, Unparsable: 4, NoLine: 5, Filtered: 6, Expired: 8, Expired + 1: 1} {
 		for range n {
 			seen.add(wordCount{verdict: verdict}, []byte{})
 		}
 	}
 	seen.add(wordCount{verdict: Counted}, nil) // too long to be looked at
-	if got, want := seen.tally(), (Tally{Lines: 17, Counted: 3, Unknown: 2, Filtered: 6, Unparsable: 6}); got != want {
+	if got, want := seen.tally(), (Tally{Lines: 25, Counted: 3, Unknown: 2, Filtered: 6, Expired: 8, Unparsable: 6}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

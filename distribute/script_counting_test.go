@@ -74,7 +74,23 @@ func (s scriptRunner) stage(claim string) string { return s.stagePart(claim, 1, 
 
 // stagePart stages cells under the number of a commit.
 func (s scriptRunner) stagePart(claim string, shipment, commit int) string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", shipment, claim, commit, "day\tUS", 2, "day\tDE", 3)
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", shipment, claim, commit, 0, "day\tUS", 2, "day\tDE", 3)
+}
+
+// stageDays stages a cell of a day that the subscriber may have, and one of another day.
+func (s scriptRunner) stageDays() string {
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", 1, "c1", 1, 2, "2026-11-01", "2026-11-02",
+		"2026-11-01\tUS", 2, "lines\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
+}
+
+// stagedDays is what that leaves.
+func (s scriptRunner) stagedDays() string {
+	return s.text("HLEN", s.k.staged("s", "f")) + " of " + s.text("ZCARD", s.k.days("s"))
+}
+
+// manyDays gives s days.
+func (s scriptRunner) manyDays(n int) {
+	s.do([]any{"EVAL", "for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 0, i) end", 1, s.k.days("s"), n})
 }
 
 // seal seals so many cells as the first and last part, with a note on the file.
@@ -412,6 +428,31 @@ var countingScripts = []scriptCase{
 	{name: "stage: another's", given: claimed, call: func(s scriptRunner) string { return s.stage("c2") }, want: "0", keeps: true},
 	{name: "stage: none", given: announcedFile, call: func(s scriptRunner) string { return s.stage("c1") }, want: "0", keeps: true},
 
+	{
+		name: "stage: two days", given: claimed, call: scriptRunner.stageDays, want: "1",
+		look: scriptRunner.stagedDays, sees: "3 of 2",
+	},
+	{
+		name: "stage: room for one day", given: func(s scriptRunner) { claimed(s); s.manyDays(4095) },
+		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
+	},
+	{
+		name: "stage: room for the days that there are", given: func(s scriptRunner) {
+			claimed(s)
+			s.manyDays(4095)
+			s.do([]any{"ZADD", s.k.days("s"), 0, "2026-11-02"})
+		},
+		call: scriptRunner.stageDays, want: "[1 2026-11-01]", look: scriptRunner.stagedDays, sees: "1 of 4096",
+	},
+	{
+		name: "stage: no room any more for a day that was staged", given: func(s scriptRunner) {
+			claimed(s)
+			s.stageDays()
+			s.do([]any{"DEL", s.k.days("s")})
+			s.manyDays(4095)
+		},
+		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
+	},
 	{
 		name: "stage: the next commit", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 3) }, want: "1",
 		look: func(s scriptRunner) string { return s.text("HLEN", s.k.staged("s", "f")) }, sees: "2",

@@ -289,10 +289,10 @@ func (s scriptRunner) refusesFormat(version int) {
 
 func TestNewerFormatOfAnAnnouncementIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := parseAnnouncement([]byte(`{"v":4,"file":"f","shipment":1}`)); err != nil {
+	if _, err := parseAnnouncement([]byte(`{"v":5,"file":"f","shipment":1}`)); err != nil {
 		t.Error(err)
 	}
-	if _, err := parseAnnouncement([]byte(`{"v":5,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
+	if _, err := parseAnnouncement([]byte(`{"v":6,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
 		t.Error(err)
 	}
 }

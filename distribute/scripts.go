@@ -34,7 +34,7 @@ var (
 	claimScript       = newScript("claim", "claim a file", "subscribers", "subscriber", "claims", "owners")
 	renewScript       = newScript("renew", "renew the claims", "subscribers", "subscriber", "claims", "owners", "channel")
 	releaseScript     = newScript("release", "release the claim", "claims", "owners", "staged", "wake")
-	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged")
+	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged", "days")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
@@ -75,7 +75,7 @@ func (k keys) named(name string, t target) string {
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
 		return k.subscriber(t.subscriber)
-	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded":
+	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days":
 		return k.subscriber(t.subscriber) + ":" + name
 	case "staged":
 		return k.staged(t.subscriber, t.file)

@@ -171,7 +171,7 @@ func parseSubscriber(name, settings string, fields map[string]string) Subscriber
 		Busy: time.Duration(number("busy")) * time.Millisecond,
 		Tally: Tally{
 			Lines: number("lines"), Counted: number("counted"), Unknown: number("unknown"),
-			Filtered: number("filtered"), Unparsable: number("unparsable"), Bytes: number("bytes"),
+			Filtered: number("filtered"), Expired: number("expired"), Private: number("private"), Crawlers: number("crawlers"), Unparsable: number("unparsable"), Bytes: number("bytes"),
 			Files: number("files"), Partial: number("partial"), Failed: number("failed"),
 		},
 	}

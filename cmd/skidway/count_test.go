@@ -26,7 +26,7 @@ func TestCountPrintsCSVAndClosingLine(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
 	if last := lines[len(lines)-1]; !regexp.MustCompile(
-		`^lines=4 counted=2 unknown_country=1 unparsable=1 files=1 seconds=\d+\.\d{3}$`).MatchString(last) {
+		`^lines=4 counted=2 unknown_country=1 unparsable=1 files=1 seconds=\d+\.\d{3} private=1$`).MatchString(last) {
 		t.Errorf("%q", last)
 	}
 	hasLine(t, o.stderr, "country database: geo-whois-asn-country 20")
@@ -170,7 +170,7 @@ func TestCountPrintsJSON(t *testing.T) {
 		t.Errorf("rows %+v", got.Rows)
 	}
 	got.Summary.Seconds = 0
-	if got.Summary != (summaryJSON{Lines: 4, Counted: 2, Unknown: 1, Unparsable: 1, Files: 1, Failed: 1}) {
+	if got.Summary != (summaryJSON{Lines: 4, Counted: 2, Unknown: 1, Unparsable: 1, Private: 1, Files: 1, Failed: 1}) {
 		t.Errorf("summary %+v", got.Summary)
 	}
 	if len(got.Builds) != 1 || got.Builds[0].Lines != 4 || len(got.Problems) != 1 || got.Problems[0].File != "gone.log" {

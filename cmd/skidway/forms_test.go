@@ -130,7 +130,10 @@ type summaryJSON struct {
 	Counted    int64   `json:"counted"`
 	Unknown    int64   `json:"unknown_country"`
 	Filtered   int64   `json:"filtered"`
+	Expired    int64   `json:"expired"`
 	Unparsable int64   `json:"unparsable"`
+	Private    int64   `json:"private"`
+	Crawlers   int64   `json:"crawlers"`
 	Files      int64   `json:"files"`
 	Partial    int64   `json:"partial"`
 	Failed     int64   `json:"failed"`

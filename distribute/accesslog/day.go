@@ -17,6 +17,12 @@ func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
+// ParseDay parses what String returns.
+func ParseDay(text string) (Day, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	return Day(t.Unix() / secondsPerDay), err
+}
+
 // minutesPerDay is a day's length; log times have no leap seconds.
 const minutesPerDay = 24 * 60
 

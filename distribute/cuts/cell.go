@@ -12,7 +12,7 @@ import (
 // A Group names the cells of one day, cut and series.
 type Group struct {
 	Day    string // "2006-01-02"
-	Cut    int    // its index; -1 for lines of no cut
+	Cut    int    // its index
 	Series Series
 }
 
@@ -25,16 +25,10 @@ const (
 	byteSeries    Series = "bytes"
 )
 
-// AccountSeries is the series of the numbers of lines of a day, of all cuts. Its members are
-// those of Accounts.
-const AccountSeries Series = "lines"
-
 // String returns the group as it is stored: the day for the requests of the first cut, and else
 // also the index and the series, or the series.
 func (g Group) String() string {
 	switch {
-	case g.Cut < 0:
-		return g.Day + " " + string(g.Series)
 	case g.Series != requestSeries:
 		return g.Day + " " + strconv.Itoa(g.Cut) + " " + string(g.Series)
 	case g.Cut > 0:
@@ -50,9 +44,7 @@ func ParseGroup(text string) (Group, bool) {
 		return Group{}, false
 	}
 	g := Group{Day: day}
-	if rest == string(AccountSeries) {
-		g.Cut, g.Series = -1, AccountSeries
-	} else if found {
+	if found {
 		number, series, _ := strings.Cut(rest, " ")
 		cut, err := strconv.Atoi(number)
 		if err != nil {

@@ -22,8 +22,9 @@ type Counter struct {
 	cuts     []cutCounter
 	filter   filterTree
 	days     []accesslog.Day
-	day      int // index of the last one
-	cells    int // of all cuts
+	accounts []Account // of each day: its Unknown and Private
+	day      int       // index of the last one
+	cells    int       // of all cuts
 	hours    hourText
 	agents   textCache
 	finder   agents.Finder
@@ -84,36 +85,42 @@ func (s Settings) Fields() (set accesslog.FieldSet) {
 	return set
 }
 
-// maxDays bounds the days of a Counter.
-const maxDays = 4096
+// MaxDays bounds the days of a Counter, and of what is stored.
+const MaxDays = 4096
 
 // maxCounted is the number of cells from which a Counter is full.
 const maxCounted = 100_000
 
-// Full reports whether there are so many cells that they should be committed.
-func (c *Counter) Full() bool { return c.cells+len(c.filter.verdicts) >= maxCounted }
+// Full reports whether there are so many cells, or days, that they should be committed.
+func (c *Counter) Full() bool {
+	return c.cells+len(c.filter.verdicts) >= maxCounted || len(c.days) >= MaxDays/2
+}
 
 // setDay makes a day the current one, and reports whether there is room for it.
 func (c *Counter) setDay(day accesslog.Day) bool {
 	at := slices.Index(c.days, day)
 	if at < 0 {
-		if len(c.days) == maxDays {
+		if len(c.days) == MaxDays {
 			return false
 		}
-		at, c.days = len(c.days), append(c.days, day)
+		at, c.days, c.accounts = len(c.days), append(c.days, day), append(c.accounts, Account{})
 	}
 	c.day = at
 	return true
 }
 
 // Count counts a line of the country with an index, and reports whether there was room for its day.
-// With a filter, Matches must have selected the line directly before.
-func (c *Counter) Count(day accesslog.Day, country int, v *accesslog.Values) bool {
+// With a filter, Matches must have selected the line directly before. private is whether its
+// address is not public.
+func (c *Counter) Count(day accesslog.Day, country int, private bool, v *accesslog.Values) bool {
 	if (len(c.days) == 0 || c.days[c.day] != day) && !c.setDay(day) {
 		return false
 	}
 	c.read(len(c.columns), country, v)
 	c.known = 0
+	if country == unknownCountry {
+		c.accounts[c.day].addUnknown(private)
+	}
 	for i := range c.cuts {
 		cut := &c.cuts[i]
 		node := c.node(&cut.tree)
@@ -149,8 +156,10 @@ func (c *Counter) measure(counted *cell, v *accesslog.Values) {
 	}
 }
 
-// Cells calls yield with all cells: their groups, members and numbers.
+// Cells calls yield with all cells, and those of the accounts of days: their groups, members and
+// numbers.
 func (c *Counter) Cells(yield func(group, member string, n int64)) {
+	accounts, crawlers := c.newAccounts(), slices.IndexFunc(c.cuts, func(c cutCounter) bool { return c.stored.crawlerPlace() >= 0 })
 	for i, cut := range c.cuts {
 		groups := map[Group]string{}
 		places := make([]int, len(cut.stored))
@@ -159,11 +168,18 @@ func (c *Counter) Cells(yield func(group, member string, n int64)) {
 		}
 		values := make([]string, len(cut.stored))
 		for node, counted := range cut.cells {
-			day := c.days[c.setNode(&cut.tree, node)].String()
+			at := c.setNode(&cut.tree, node)
+			day := c.days[at].String()
 			for j, place := range places {
 				values[j] = c.columns[place].value(c.columns[place].number)
 			}
 			member := Member(values)
+			if i == 0 {
+				accounts[at].Counted += counted.requests
+			}
+			if i == crawlers && values[cut.stored.crawlerPlace()] != Missing {
+				accounts[at].Crawlers += counted.requests
+			}
 			add := func(series Series, n int64) {
 				if n == 0 {
 					return
@@ -183,6 +199,23 @@ func (c *Counter) Cells(yield func(group, member string, n int64)) {
 			}
 		}
 	}
+	for i, account := range accounts {
+		account.Cells(c.days[i].String(), yield)
+	}
+}
+
+var unknownCountry = geo.Unknown.Index()
+
+// newAccounts returns the accounts of all days, without what is in cells.
+func (c *Counter) newAccounts() []Account {
+	accounts := slices.Clone(c.accounts)
+	for i := range accounts {
+		if !c.settings.UsePlaces() {
+			accounts[i] = Account{}
+		}
+		accounts[i].Counted = -accounts[i].Unknown
+	}
+	return accounts
 }
 
 // appendValue appends the value that a line has of a dimension.

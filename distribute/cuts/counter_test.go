@@ -32,8 +32,12 @@ func countLine(t rapid.TB, settings, line string, zone *time.Location) map[strin
 		t.Fatalf("%s: %v", line, verdict)
 	}
 	c, cells := cuts.NewCounter(s, zone), map[string]int64{}
-	c.Count(record.Day, geo.Country{'D', 'E'}.Index(), parser.Values())
-	c.Cells(func(group, member string, n int64) { cells[group+"|"+strings.ReplaceAll(member, "\x1f", "|")] += n })
+	c.Count(record.Day, geo.Country{'D', 'E'}.Index(), false, parser.Values())
+	c.Cells(func(group, member string, n int64) {
+		if group != cuts.AccountGroup {
+			cells[group+"|"+strings.ReplaceAll(member, "\x1f", "|")] += n
+		}
+	})
 	return cells
 }
 
@@ -140,8 +144,8 @@ func TestLinesAreCountedAsIfEachWasTheFirst(t *testing.T) {
 			t.Fatalf("%s from %s is selected: %t, want %t", line, country, got, matches)
 		}
 		if matches {
-			all.Count(record.Day, country.Index(), parser.Values())
-			alone.Count(record.Day, country.Index(), parser.Values())
+			all.Count(record.Day, country.Index(), false, parser.Values())
+			alone.Count(record.Day, country.Index(), false, parser.Values())
 			alone.Cells(func(group, member string, n int64) { want[group+"|"+member] += n })
 		}
 	}
@@ -149,5 +153,41 @@ func TestLinesAreCountedAsIfEachWasTheFirst(t *testing.T) {
 	all.Cells(func(group, member string, n int64) { got[group+"|"+member] += n })
 	if !maps.Equal(got, want) || len(got) < 2000 {
 		t.Errorf("%d cells, want %d", len(got), len(want))
+	}
+}
+
+func TestAccountHasPrivateAddressesAndCrawlersOfADay(t *testing.T) {
+	t.Parallel()
+	const google, people = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Mozilla/5.0 Firefox/130.0"
+	for settings, want := range map[string]cuts.Account{
+		"country-day by=day,path by=country,crawler_class": {Counted: 1, Unknown: 3, Private: 1, Crawlers: 2},
+		"country-day by=day,path by=country":               {Counted: 1, Unknown: 3, Private: 1},
+		"country-day by=day,path by=path,crawler":          {Counted: 4, Crawlers: 2},
+	} {
+		s, ok := cuts.ParseSettings(settings)
+		if !ok {
+			t.Fatal(settings)
+		}
+		format, err := accesslog.ByName("nginx-json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser, c := format.New(accesslog.Options{Fields: s.Fields()}), cuts.NewCounter(s, nil)
+		for _, line := range []struct {
+			agent, country string
+			private        bool
+		}{{google, "DE", false}, {google, "ZZ", false}, {people, "ZZ", true}, {people, "ZZ", false}} {
+			record, _ := parser.Parse([]byte(`{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-20T14:30:01+03:00","status":"200","http_user_agent":"` + line.agent + `"}`))
+			c.Count(record.Day, geo.Country([]byte(line.country)).Index(), line.private, parser.Values())
+		}
+		var got cuts.Account
+		c.Cells(func(group, member string, n int64) {
+			if day, name, _ := strings.Cut(member, " "); group == cuts.AccountGroup && day == "2026-11-20" {
+				got.Add(name, n)
+			}
+		})
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", settings, got, want)
+		}
 	}
 }

@@ -42,7 +42,6 @@ func TestGroupsAreParsedAsTheyAreWritten(t *testing.T) {
 		"2026-11-01":         {Day: "2026-11-01"},
 		"2026-11-01 2":       {Day: "2026-11-01", Cut: 2},
 		"2026-11-01 0 bytes": {Day: "2026-11-01", Series: "bytes"},
-		"2026-11-01 lines":   {Day: "2026-11-01", Cut: -1, Series: cuts.AccountSeries},
 	} {
 		if again, ok := cuts.ParseGroup(g.String()); g.String() != want || !ok || again != g {
 			t.Errorf("%q, %+v", g.String(), again)

@@ -132,6 +132,9 @@ func (s Settings) Use(kinds ...Kind) bool { return s.Has(kinds...) || s.Where.Us
 // database is read.
 func (s Settings) UsePlaces() bool { return s.Use(Country, Continent) }
 
+// HasCrawlers reports whether one of the cuts tells crawlers from people.
+func (s Settings) HasCrawlers() bool { return s.Has(Crawler, CrawlerClass) }
+
 // IsPlain reports whether only requests are counted, in one cut, by times of whole days, by
 // country or by both, and all lines.
 func (s Settings) IsPlain() bool {

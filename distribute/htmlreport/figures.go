@@ -191,6 +191,7 @@ func (p *page) account(report distribute.Report) {
 	row("Counted", "", t.Counted, true)
 	row("Unknown country", "private, missing or unknown address (ZZ)", t.Unknown, true)
 	row("Filtered", "not of the lines that were to be counted", t.Filtered, false)
+	row("Expired", "of days that are not kept", t.Expired, false)
 	row("Unparsable", "blank or in no known format", t.Unparsable, true)
 	p.Account = append(p.Account, accountRow{"Lines", "of all days", humanize.Comma(t.Lines), true})
 	for _, bad := range report.Problems {

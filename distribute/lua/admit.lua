@@ -43,7 +43,7 @@ hold(id, cost)
 call('HSET', RESERVES, id, reserve)
 if not last then
   call('HSET', HEADS, index_key, index == '' and id or index .. ' ' .. id)
-  call('HSET', FILE, 'v', 4, 'first', index_key)
+  call('HSET', FILE, 'v', 5, 'first', index_key)
 end
 shipment = shipment + 1
 call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'admitted', int(now), 'raw', 0,

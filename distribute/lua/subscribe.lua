@@ -9,6 +9,6 @@ local have = call('HGET', SUBSCRIBERS, name)
 if have and (have ~= '' or settings == '') then return have end
 if call('HEXISTS', REMOVED, name) == 1 then return {} end
 call('HSET', SUBSCRIBERS, name, settings)
-if not have then call('HSET', SUBSCRIBER, 'v', 4, 'since', int(clock_ms())) end
+if not have then call('HSET', SUBSCRIBER, 'v', 5, 'since', int(clock_ms())) end
 signal('new', 'subscriber')
 return settings

@@ -64,7 +64,10 @@ type Tally struct {
 	Counted    int64 `json:"counted"`
 	Unknown    int64 `json:"unknown_country"`
 	Filtered   int64 `json:"filtered"`
+	Expired    int64 `json:"expired"`
 	Unparsable int64 `json:"unparsable"`
+	Private    int64 `json:"private"`
+	Crawlers   int64 `json:"crawlers"`
 	Bytes      int64 `json:"bytes"`
 	Files      int64 `json:"files"`
 	Partial    int64 `json:"partial"`
@@ -72,7 +75,7 @@ type Tally struct {
 }
 
 func tallyOf(t distribute.Tally) Tally {
-	return Tally{t.Lines, t.Counted, t.Unknown, t.Filtered, t.Unparsable, t.Bytes, t.Files, t.Partial, t.Failed}
+	return Tally{t.Lines, t.Counted, t.Unknown, t.Filtered, t.Expired, t.Unparsable, t.Private, t.Crawlers, t.Bytes, t.Files, t.Partial, t.Failed}
 }
 
 // A File is a log file in Redis.

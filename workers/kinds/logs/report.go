@@ -74,10 +74,11 @@ func (a ReportArgs) days(job *queue.Job) cuts.Query {
 type Result struct {
 	From       string   `json:"from,omitempty"`
 	To         string   `json:"to,omitempty"`
-	Lines      int64    `json:"lines"` // counted + unknown_country + filtered + unparsable
+	Lines      int64    `json:"lines"` // counted + unknown_country + filtered + expired + unparsable
 	Counted    int64    `json:"counted"`
 	Unknown    int64    `json:"unknown_country"`
 	Filtered   int64    `json:"filtered,omitempty"`
+	Expired    int64    `json:"expired,omitempty"`
 	Unparsable int64    `json:"unparsable"`
 	Files      int64    `json:"files"`
 	Problems   []string `json:"problems"` // of files that are not counted completely
@@ -107,7 +108,7 @@ func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) err
 func resultOf(report distribute.Report, top int) Result {
 	t := report.Subscriber.Tally
 	result := Result{
-		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
+		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Expired: t.Expired, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
 	}
 	for _, p := range report.Problems {
 		result.Problems = append(result.Problems, p.File+": "+p.Detail)

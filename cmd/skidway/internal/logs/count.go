@@ -53,8 +53,11 @@ with --redis, not by the environment, and deletes files and counts there at the
 end.
 
 The last line on standard error is a summary:
-lines = counted + unknown_country + filtered + unparsable; filtered is the lines
-that --where does not select, and only there.`,
+lines = counted + unknown_country + filtered + expired + unparsable. filtered is
+the lines that --where does not select, and only there; expired, of days beyond
+4,096. Of the lines of an unknown country, those from addresses that are not
+public are private; of those that are in the rows, crawlers are of crawlers,
+where --by has crawler or crawler_class.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
   zcat access.log.*.gz | skidway logs count -
@@ -113,8 +116,9 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	}
 	report, page := k.page.split(batch.Report)
 	r := resultOf(report)
-	r.top, r.took, r.filtered = int(k.top), time.Since(started), k.where != ""
-	if len(r.tables) == 0 { // nothing was counted
+	r.top, r.took = int(k.top), time.Since(started)
+	r.settings, _ = cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
+	if len(r.tables) == 0 {                                    // nothing was counted
 		r.tables = aggregation.Tables()
 	}
 	for _, bad := range append(missing, shippingErrors(batch.Files)...) {

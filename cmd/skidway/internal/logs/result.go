@@ -19,7 +19,6 @@ type result struct {
 	top       int // rows of each day that are printed; 0: all
 	settings  cuts.Settings
 	tally     distribute.Tally
-	filtered  bool // not all lines were to be counted
 	took      time.Duration
 	builds    []distribute.BuildShare
 	problems  []problem
@@ -40,7 +39,7 @@ func resultOf(report distribute.Report) result {
 		problems = append(problems, problem{p.File, p.Detail, p.Missing()})
 	}
 	return result{
-		tables: report.Tables, settings: report.Settings, tally: s.Tally, filtered: report.Settings.Where != nil, took: s.Busy, builds: s.Builds,
+		tables: report.Tables, settings: report.Settings, tally: s.Tally, took: s.Busy, builds: s.Builds,
 		problems: problems, abandoned: report.Abandoned, moving: report.Moving,
 	}
 }
@@ -69,7 +68,7 @@ func printResult(a *cli.App, format string, r result) error {
 			a.Console.Notice("%s", credit)
 		}
 	}
-	line := closingLine(r.tally, r.filtered, r.took)
+	line := closingLine(r.tally, r.settings, r.took)
 	if n := r.foldedCells(); n > 0 {
 		line += fmt.Sprintf(" folded_cells=%d", n)
 	}
@@ -89,14 +88,24 @@ func (r *result) foldedCells() (n int64) {
 }
 
 // closingLine returns the summary of a count: lines = counted + unknown_country + filtered +
-// unparsable. It has the third one where there is a filter.
-func closingLine(t distribute.Tally, filtered bool, took time.Duration) string {
-	others := ""
-	if filtered {
-		others = fmt.Sprintf(" filtered=%d", t.Filtered)
+// expired + unparsable. It has the third and the fourth one where they are used, and the parts
+// private and crawlers where they are known.
+func closingLine(t distribute.Tally, settings cuts.Settings, took time.Duration) string {
+	others, parts := "", ""
+	if settings.Where != nil {
+		others += fmt.Sprintf(" filtered=%d", t.Filtered)
 	}
-	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d%s unparsable=%d files=%d seconds=%.3f",
-		t.Lines, t.Counted, t.Unknown, others, t.Unparsable, t.Files, took.Seconds())
+	if t.Expired > 0 {
+		others += fmt.Sprintf(" expired=%d", t.Expired)
+	}
+	if settings.UsePlaces() {
+		parts += fmt.Sprintf(" private=%d", t.Private)
+	}
+	if settings.HasCrawlers() {
+		parts += fmt.Sprintf(" crawlers=%d", t.Crawlers)
+	}
+	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d%s unparsable=%d files=%d seconds=%.3f%s",
+		t.Lines, t.Counted, t.Unknown, others, t.Unparsable, t.Files, took.Seconds(), parts)
 }
 
 // buildNames returns the names of the databases, with their shares if there are
@@ -201,7 +210,10 @@ var tallyView = cli.View[distribute.Tally]{
 	{Key: "counted", Value: func(t distribute.Tally) any { return t.Counted }},
 	{Key: "unknown_country", Value: func(t distribute.Tally) any { return t.Unknown }},
 	{Key: "filtered", Value: func(t distribute.Tally) any { return t.Filtered }},
+	{Key: "expired", Value: func(t distribute.Tally) any { return t.Expired }},
 	{Key: "unparsable", Value: func(t distribute.Tally) any { return t.Unparsable }},
+	{Key: "private", Value: func(t distribute.Tally) any { return t.Private }},
+	{Key: "crawlers", Value: func(t distribute.Tally) any { return t.Crawlers }},
 	{Key: "files", Value: func(t distribute.Tally) any { return t.Files }},
 	{Key: "partial", Value: func(t distribute.Tally) any { return t.Partial }},
 	{Key: "failed", Value: func(t distribute.Tally) any { return t.Failed }},

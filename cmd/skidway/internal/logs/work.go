@@ -69,7 +69,6 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 type served struct {
 	name        string
 	aggregation distribute.Aggregation
-	filtered    bool // by --where
 }
 
 func (w *worker) open(ctx context.Context) error {
@@ -87,7 +86,7 @@ func (w *worker) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all, warnings = append(all, served{name, aggregation, own.where != ""}), append(warnings, odd...)
+		all, warnings = append(all, served{name, aggregation}), append(warnings, odd...)
 	}
 	printWarnings(w.Console, warnings...)
 	return withChannel(ctx, w.App, distribute.Open, w.channel, func(channel *distribute.Channel) error {
@@ -159,7 +158,8 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, all []ser
 	result, err := worker.Work(ctx)
 	hide()
 	for _, s := range all {
-		line := closingLine(result.Subscribers[s.name], s.filtered, time.Since(started))
+		settings, _ := cuts.ParseSettings(s.aggregation.Settings()) // which are those of a Counting
+		line := closingLine(result.Subscribers[s.name], settings, time.Since(started))
 		if len(all) > 1 {
 			line += " subscriber=" + s.name
 		}

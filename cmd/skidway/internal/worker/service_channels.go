@@ -18,7 +18,7 @@ import (
 // scrape, so that all processes report the same of a channel. A channel that does not
 // exist yet has no values.
 //
-//	skidway_log_lines_total{channel,subscriber,result}  counted, unknown_country, unparsable
+//	skidway_log_lines_total{channel,subscriber,result}  counted, unknown_country, filtered, expired, unparsable
 //	skidway_log_bytes_total{channel,subscriber}         of uncompressed content
 //	skidway_log_files_total{channel,subscriber}         counted in whole or in part
 //	skidway_log_files_pending{channel,subscriber}       announced, and not counted yet
@@ -101,6 +101,9 @@ func (m *channelMetrics) collect(ctx context.Context, name string, out chan<- pr
 		send(m.lines, prometheus.CounterValue, s.Tally.Unknown, s.Name, "unknown_country")
 		if s.Tally.Filtered > 0 {
 			send(m.lines, prometheus.CounterValue, s.Tally.Filtered, s.Name, "filtered")
+		}
+		if s.Tally.Expired > 0 {
+			send(m.lines, prometheus.CounterValue, s.Tally.Expired, s.Name, "expired")
 		}
 		send(m.lines, prometheus.CounterValue, s.Tally.Unparsable, s.Name, "unparsable")
 		send(m.bytes, prometheus.CounterValue, s.Tally.Bytes, s.Name)

@@ -1,0 +1,46 @@
+package distribute_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/internal/redistest"
+)
+
+// daysOf makes a line for each of some days, from 2001-01-01 on, without a final newline.
+func daysOf(first, n int) string {
+	var lines []string
+	for i := first; i < first+n; i++ {
+		lines = append(lines, "8.8.8.8 "+time.Date(2001, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)+" x")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// The last line of a file without its end is counted as it stands, also as an expired one.
+func TestLinesOfMoreDaysThanASubscriberMayHaveAreExpired(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, redistest.URL(t)) // the embedded one is slow with so many keys
+	folder, channel := t.TempDir(), open(t, db)
+	texts := []string{daysOf(0, 2000), daysOf(1990, 2200)}
+	for i, text := range append(texts, texts[1]+" more\n"+daysOf(10, 3)+"\n") {
+		if i == 2 {
+			i = 1 // the second one has grown
+		}
+		ship(t, channel, write(t, folder, fmt.Sprintf("access-%d.log", i), []byte(text)))
+		work(t, channel, "s")
+	}
+	report, err := channel.Report(context.Background(), "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := report.Subscriber.Tally
+	tally.Bytes = 0
+	want := distribute.Tally{Lines: 4203, Counted: 4109, Expired: 94, Files: 2}
+	if tally != want || report.Tables[0].Total.Requests != want.Counted || len(report.Tables[0].Rows) != distribute.MaxDays {
+		t.Errorf("%+v with %d requests on %d days, want %+v", tally, report.Tables[0].Total.Requests, len(report.Tables[0].Rows), want)
+	}
+}
