@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute/cuts"
 	"skidway/distribute/stream"
 )
 
@@ -53,8 +54,9 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 	staged, refused := 0, map[string]bool{}
 	batch := stageBatch{claim: c, refused: refused}
 	for day, cells := range days {
-		for i, part := range slices.Collect(slices.Chunk(cells, cellBatch-1)) {
-			if batch.size()+len(part) >= cellBatch {
+		parts := slices.Collect(batches(cells, cellBatch-1, cellSize))
+		for i, part := range parts {
+			if batch.size()+len(part) >= cellBatch || batch.bytes > 0 && batch.bytes+sizeOf(part) > maxBatchBytes {
 				if err := batch.send(ctx); err != nil {
 					return 0, err
 				}
@@ -66,7 +68,7 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 				batch.days = append(batch.days, day)
 			}
 			staged += len(part)
-			if i == 0 && len(part) < len(cells) { // whether the others are wanted
+			if i == 0 && len(parts) > 1 { // whether the others are wanted
 				if err := batch.send(ctx); err != nil {
 					return 0, err
 				}
@@ -77,7 +79,10 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 		return staged, err
 	}
 	for day := range refused {
-		staged -= min(len(days[day]), cellBatch-1)
+		for part := range batches(days[day], cellBatch-1, cellSize) {
+			staged -= len(part)
+			break
+		}
 	}
 	result.expire(refused)
 	return staged, nil
@@ -88,15 +93,26 @@ type stageBatch struct {
 	claim   *claim
 	days    []any           // whose first cells are in the batch
 	cells   []any           // pairs of name and number
+	bytes   int             // of their names
 	refused map[string]bool // days for which there is no room
 }
 
 func (b *stageBatch) size() int { return len(b.days) + len(b.cells)/2 }
 
+func cellSize(c Cell) int { return len(c.Group) + len(c.Member) }
+
+func sizeOf(cells []Cell) (n int) {
+	for _, cell := range cells {
+		n += cellSize(cell)
+	}
+	return n
+}
+
 func (b *stageBatch) add(cells []Cell) {
 	for _, cell := range cells {
 		b.cells = append(b.cells, cell.Group+"\t"+cell.Member, cell.N)
 	}
+	b.bytes += sizeOf(cells)
 }
 
 // send stages the cells, and empties the batch.
@@ -116,7 +132,7 @@ func (b *stageBatch) send(ctx context.Context) error {
 	for i := range reply.Len() - 1 {
 		b.refused[reply.Text(1+i)] = true
 	}
-	b.days, b.cells = nil, nil
+	b.days, b.cells, b.bytes = nil, nil, 0
 	return nil
 }
 
@@ -176,8 +192,8 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 // foldAndFree does the work that follows a commit, which any process can repeat:
 // it folds the cells into the totals, and frees the segments that no subscriber needs any
 // more: all of them if every subscriber has counted the shipment, else those before keep.
-func (c *claim) foldAndFree(ctx context.Context, allCounted bool, keep int64) error {
-	if err := c.channel.totals(c.subscriber).fold(ctx, commitName(c.id, c.shipment, c.commits)); err != nil {
+func (c *claim) foldAndFree(ctx context.Context, settings cuts.Settings, allCounted bool, keep int64) error {
+	if err := c.channel.totals(c.subscriber).fold(ctx, settings, commitName(c.id, c.shipment, c.commits)); err != nil {
 		return err
 	}
 	switch {

@@ -127,6 +127,9 @@ func (r *fileRead) beginCount(c *fileCount) (err error) {
 	if c.from, err = c.checkpoint(c.work, record, before); err != nil {
 		return err
 	}
+	if err := c.subscription.aggregation.retention.refresh(c.work); err != nil {
+		return err
+	}
 	c.scan.parts = newPartCommits(r.worker.config, record, r.window, c.from, func(result *fileResult, checkpoint []byte) error {
 		return r.commitPart(c, result, checkpoint)
 	})
@@ -142,7 +145,10 @@ func (r *fileRead) commitPart(c *fileCount, result *fileResult, checkpoint []byt
 	}
 	c.claim.lines.Store(0) // first, so that Progress counts no line twice
 	r.worker.addTally(c.subscription, result.read)
-	return c.foldAndFree(c.work, false, result.progress.keep)
+	if err := c.foldAndFree(c.work, c.subscription.aggregation.retention.settings, false, result.progress.keep); err != nil {
+		return err
+	}
+	return c.subscription.aggregation.retention.refresh(c.work)
 }
 
 // start returns the earliest place where one of the subscribers goes on.
@@ -333,7 +339,7 @@ func (r *fileRead) commitLast(c *fileCount, err error) error {
 	c.subscription.claims.drop(c.claim)
 	if err == nil {
 		r.worker.record(c.subscription, r.name, result)
-		return c.foldAndFree(r.ctx, allCounted, math.MaxInt64)
+		return c.foldAndFree(r.ctx, c.subscription.aggregation.retention.settings, allCounted, math.MaxInt64)
 	}
 	return r.giveUp(c, err)
 }

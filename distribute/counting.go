@@ -32,6 +32,10 @@ type CountingConfig struct {
 	// the fewest requests are moved into [cuts.Other]. Zero means [cuts.DefaultMaxCells].
 	MaxCells int
 
+	// Keep is the number of days that are kept, with the one that it is in Redis, in Zone, or else
+	// in UTC; at most MaxDays. Lines of older days are [Expired]. Zero keeps all.
+	Keep int
+
 	// Format names the log format, as for [accesslog.ByName]; empty or "auto" detects
 	// it for each file.
 	Format string
@@ -88,7 +92,7 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	if len(by) > cuts.MaxCuts {
 		return nil, fmt.Errorf("by: %d cuts, at most %d are possible", len(by), cuts.MaxCuts)
 	}
-	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cmp.Or(config.MaxCells, cuts.DefaultMaxCells)}
+	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cmp.Or(config.MaxCells, cuts.DefaultMaxCells), Keep: config.Keep}
 	for _, names := range by {
 		cut, err := cuts.ParseCut(names)
 		if err != nil {
@@ -105,6 +109,9 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	}
 	if a.settings.MaxCells < cuts.MinMaxCells {
 		return nil, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
+	}
+	if config.Keep < 0 || config.Keep > MaxDays {
+		return nil, fmt.Errorf("keep %d: want from 1 to %d days, or 0 for all", config.Keep, MaxDays)
 	}
 	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
 		return nil, err
@@ -142,13 +149,16 @@ func checkZone(zone *time.Location) error {
 	return nil
 }
 
+// oneWord writes a layout as one word of the settings.
+var oneWord = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\n", "%0A", "\r", "%0D", "\v", "%0B", "\f", "%0C")
+
 // Settings implements [Aggregation].
 func (a *Counting) Settings() string {
 	zone := cuts.AsWritten
 	if a.zone != nil {
 		zone = a.zone.String()
 	}
-	reading := fmt.Sprintf("format=%s tz=%s", a.format, zone)
+	reading := fmt.Sprintf("format=%s tz=%s", oneWord.Replace(a.format), zone)
 	if a.logZone != nil {
 		reading += " log-tz=" + a.logZone.String()
 	}

@@ -74,6 +74,7 @@ func TestSettingsAreCanonical(t *testing.T) {
 		{"alias of a format", CountingConfig{Format: "nginx"}, "country-day by=day,country format=combined tz=as-written"},
 		{"zone", CountingConfig{Zone: tokyo}, "country-day by=day,country format=auto tz=Asia/Tokyo"},
 		{"filter", CountingConfig{Where: "status>=500 and country in ['DE','FR']", LogZone: time.UTC}, `country-day by=day,country format=auto tz=as-written log-tz=UTC where=status >= 500 && country in ["DE", "FR"]`},
+		{"layout", CountingConfig{Format: `$remote_addr where=$host by=$remote_user [$time_local] "$request" 100%`, Keep: 400}, `country-day by=day,country keep=400d format=$remote_addr%20where=$host%20by=$remote_user%20[$time_local]%20"$request"%20100%25 tz=as-written`},
 		{"UTC", CountingConfig{Zone: time.UTC}, "country-day by=day,country format=auto tz=UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,6 +11,17 @@ import (
 // maxMoves is the number of cells that are chosen at once to be moved into others.
 const maxMoves = 20_000
 
+// mergeAll moves cells of all groups that have more than their bound.
+func (t totals) mergeAll(ctx context.Context, settings cuts.Settings) error {
+	crowded, err := query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.crowded(t.subscriber)).Result() })
+	for _, group := range crowded {
+		if g, ok := cuts.ParseGroup(group); ok && err == nil && settings.Bound(g) > 0 {
+			err = t.merge(ctx, settings, g)
+		}
+	}
+	return err
+}
+
 // merge moves cells of a group into others until it has no more than its bound, or a report
 // reads the totals. It can be interrupted and repeated, also by several processes at the same
 // time: the group stays in the list of those that have too many.
@@ -29,7 +40,7 @@ func (t totals) merge(ctx context.Context, settings cuts.Settings, g cuts.Group)
 		if len(moves) == 0 {
 			return err
 		}
-		for batch := range slices.Chunk(moves, cellBatch/len(settings.Groups(g))) {
+		for batch := range batches(moves, cellBatch/len(settings.Groups(g)), func(m cuts.Move) int { return len(m.From) + len(m.Into) }) {
 			if surplus, err = t.moveCells(ctx, settings, g, batch); surplus <= 0 || err != nil {
 				break
 			}

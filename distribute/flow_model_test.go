@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"skidway/distribute/cuts"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -221,7 +222,7 @@ func (m *flowModel) commitCount(c *modelCount, last bool) bool {
 	if last {
 		keep = c.position
 	}
-	m.must(c.foldAndFree(m.ctx, allCounted, keep))
+	m.must(c.foldAndFree(m.ctx, cuts.Settings{}, allCounted, keep))
 	return true
 }
 

@@ -26,7 +26,8 @@ import "strconv"
 //	:line                        zset    shipper that waits for the window → turn
 //	:subscribers                 hash    subscriber → settings
 //	:removed                     hash    subscriber whose removal is not complete → number of the removal
-//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (number of commits), folds (of cells into the totals)
+//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (number of commits), folds (of cells into the totals),
+//	                                     oldest (day that is kept), dropped (its value when the cells before it were deleted)
 //	:subscriber:S:claims         zset    file → lease expiry, ms
 //	:subscriber:S:owners         hash    file → token of its claim
 //	:subscriber:S:staged:ID      hash    cell → number, not valid yet
@@ -37,7 +38,7 @@ import "strconv"
 //	:subscriber:S:groups         zset    group that was counted, such as a day → cells of it that were moved into others
 //	:subscriber:S:days           zset    day that has a line, or is in staged cells → 0; at most 4,096
 //	:subscriber:S:crowded        set     groups that have more cells than their bound
-//	:subscriber:S:count:GROUP    zset    member → count; of the group "lines", a day and a number of its account → lines
+//	:subscriber:S:count:GROUP    zset    member → count; of the group "accounts", a day and a number of its account → lines
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to

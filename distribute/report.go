@@ -67,7 +67,7 @@ const (
 
 func (c *Channel) report(ctx context.Context, subscriber string, query *cuts.Query) (Report, error) {
 	totals := c.totals(subscriber)
-	if err := totals.foldAll(ctx); err != nil {
+	if err := totals.tidy(ctx); err != nil {
 		return Report{}, err
 	}
 	report := Report{Moving: true}
@@ -76,13 +76,13 @@ func (c *Channel) report(ctx context.Context, subscriber string, query *cuts.Que
 		if err != nil {
 			return Report{}, err
 		}
+		report.Subscriber = parseSubscriber(subscriber, at.settings, at.fields)
 		if err := totals.read(ctx, at, query, &report); err != nil {
 			return Report{}, err
 		}
 		if report.Moving, err = totals.release(ctx, at); err != nil {
 			return Report{}, err
 		}
-		report.Subscriber = parseSubscriber(subscriber, at.settings, at.fields)
 		report.Uncounted = at.fields["version"] == "" // each commit increments it
 	}
 	var err error

@@ -80,7 +80,7 @@ func (s scriptRunner) stagePart(claim string, shipment, commit int) string {
 // stageDays stages a cell of a day that the subscriber may have, and one of another day.
 func (s scriptRunner) stageDays() string {
 	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", 1, "c1", 1, 2, "2026-11-01", "2026-11-02",
-		"2026-11-01\tUS", 2, "lines\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
+		"2026-11-01\tUS", 2, "accounts\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
 }
 
 // stagedDays is what that leaves.
@@ -135,6 +135,69 @@ func (s scriptRunner) foldBounded(bound int, members ...string) string {
 	}
 	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day")}}
 	return s.run(foldScript, of, append(append(args, places...), "day", bound)...)
+}
+
+// oldDays has the accounts of some days.
+func oldDays(s scriptRunner) {
+	subscribed(s)
+	s.do([]any{"HSET", s.k.subscriber("s"), "lines", 20, "counted", 15, "unknown", 5, "private", 2, "expired", 1})
+	for day, counted := range map[string]int{"2026-11-01": 4, "2026-11-02": 5, "2026-11-03": 6} {
+		s.do([]any{"ZADD", s.k.days("s"), 0, day}, []any{"ZADD", s.k.totals("s", "accounts"), counted, day + " counted"})
+		s.do([]any{"ZADD", s.k.groups("s"), 0, day}, []any{"ZADD", s.k.totals("s", day), counted, "US"})
+	}
+	s.do([]any{"ZADD", s.k.totals("s", "accounts"), 5, "2026-11-01 unknown", 2, "2026-11-01 private"})
+}
+
+// expire sets the oldest day.
+func (s scriptRunner) expireDays(oldest string) string {
+	return s.run(expireScript, target{subscriber: "s"}, oldest)
+}
+
+// account is what that changes.
+func (s scriptRunner) account() string {
+	return s.text("HMGET", s.k.subscriber("s"), "counted", "unknown", "private", "expired", "oldest") + " " +
+		s.text("ZRANGE", s.k.days("s"), 0, -1) + s.text("ZRANGE", s.k.totals("s", "accounts"), 0, -1)
+}
+
+// drop deletes the cells of the first day.
+func (s scriptRunner) drop(oldest string) string {
+	return s.run(dropScript, target{subscriber: "s", more: []string{s.k.totals("s", "2026-11-01")}}, oldest, 1, "2026-11-01")
+}
+
+// dropped is what is left of it.
+func (s scriptRunner) dropped() string {
+	return s.exists(s.k.totals("s", "2026-11-01")) + " " + s.text("ZRANGE", s.k.groups("s"), 0, -1) + " " + s.field(s.k.subscriber("s"), "dropped")
+}
+
+// sealedOld has sealed cells of a day that is not kept any more.
+func sealedOld(s scriptRunner) {
+	oldDays(s)
+	s.expireDays("2026-11-02")
+	s.do([]any{"SADD", s.k.sealed("s"), "f:1:1"},
+		[]any{"HSET", s.k.sealedCells("s", "f:1:1"), "accounts\t2026-11-01 unknown", 3, "accounts\t2026-11-01 private", 1, "2026-11-01\tUS", 3, "2026-11-02\tUS", 2})
+}
+
+// foldOld folds them.
+func (s scriptRunner) foldOld() string {
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "accounts"), s.k.totals("s", "2026-11-01"), s.k.totals("s", "2026-11-02")}}
+	return s.run(foldScript, of, "f:1:1", "s", 4, "accounts\t2026-11-01 unknown", "accounts\t2026-11-01 private", "2026-11-01\tUS", "2026-11-02\tUS",
+		"2026-11-01 unknown", 1, "2026-11-01 private", 1, "US", 2, "US", 3, "accounts", 0, "2026-11-01", 0, "2026-11-02", 0)
+}
+
+// negative has a sealed cell with negative numbers in two series.
+func negative(moved, requests, bytes int) func(scriptRunner) {
+	return func(s scriptRunner) {
+		subscribed(s)
+		s.do([]any{"SADD", s.k.sealed("s"), "f:1:1"}, []any{"HSET", s.k.sealedCells("s", "f:1:1"), "day\ta", -1, "day 0 bytes\ta", -100})
+		s.do([]any{"ZADD", s.k.groups("s"), moved, "day"}, []any{"ZADD", s.k.totals("s", "day"), requests, "a", 5, "x", 9, "y"},
+			[]any{"ZADD", s.k.totals("s", "day 0 bytes"), bytes, "a", 50, "x", 900, "y"})
+	}
+}
+
+// foldNegative folds it; its numbers may have been moved into x or y.
+func (s scriptRunner) foldNegative() string {
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day"), s.k.totals("s", "day 0 bytes")}}
+	return s.run(foldScript, of, "f:1:1", "s", 2, "day\ta", "day 0 bytes\ta", "a", 1, "a", 2, "day", 0, "day 0 bytes", 0, "x", "y")
 }
 
 // merge moves cells of a day that has a bound, in two series, into the cell "x".
@@ -433,6 +496,10 @@ var countingScripts = []scriptCase{
 		look: scriptRunner.stagedDays, sees: "3 of 2",
 	},
 	{
+		name: "stage: a day that is not kept", given: func(s scriptRunner) { claimed(s); s.expireDays("2026-11-02") },
+		call: scriptRunner.stageDays, want: "[1 2026-11-01]", look: scriptRunner.stagedDays, sees: "1 of 1",
+	},
+	{
 		name: "stage: room for one day", given: func(s scriptRunner) { claimed(s); s.manyDays(4095) },
 		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
 	},
@@ -531,21 +598,77 @@ var countingScripts = []scriptCase{
 	},
 
 	{
-		name: "fold: all cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0",
+		name: "fold: all cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]",
 		look: scriptRunner.folded, sees: "US 2 DE 3, sealed [], groups [day]",
 	},
 	{
-		name: "fold: some cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "FR") }, want: "1",
+		name: "fold: some cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "FR") }, want: "[1 0]",
 		look: scriptRunner.folded, sees: "US 2 DE <nil>, sealed [f:1:1], groups [day]",
 	},
 	{
-		name: "fold: more cells than the bound", given: sealed, call: func(s scriptRunner) string { return s.foldBounded(1, "US", "DE") }, want: "0",
+		name: "fold: more cells than the bound", given: sealed, call: func(s scriptRunner) string { return s.foldBounded(1, "US", "DE") }, want: "[0 1]", again: "[0 1]",
 		look: func(s scriptRunner) string { return s.text("SMEMBERS", s.k.crowded("s")) }, sees: "[day]",
 	},
 	{
 		name: "fold: as many cells as the bound, and moved before", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.groups("s"), 7, "day"}) },
-		call: func(s scriptRunner) string { return s.foldBounded(2, "US", "DE") }, want: "0",
+		call: func(s scriptRunner) string { return s.foldBounded(2, "US", "DE") }, want: "[0 0]",
 		look: func(s scriptRunner) string { return s.score(s.k.groups("s"), "day") + " " + s.exists(s.k.crowded("s")) }, sees: "7 0",
+	},
+	{
+		name: "fold: cells of a day that is not kept", given: sealedOld, call: scriptRunner.foldOld, want: "[0 0]",
+		look: func(s scriptRunner) string {
+			return s.account() + " " + s.score(s.k.totals("s", "2026-11-01"), "US") + " " + s.score(s.k.totals("s", "2026-11-02"), "US")
+		}, sees: "[11 -3 -1 13 2026-11-02] [2026-11-02 2026-11-03][2026-11-02 counted 2026-11-03 counted] 4 7",
+	},
+	{
+		name: "fold: a subtraction from a cell", given: negative(7, 3, 300), call: scriptRunner.foldNegative, want: "[0 0]",
+		look: func(s scriptRunner) string { return fmt.Sprint(s.totalsOf("day"), s.totalsOf("day 0 bytes")) },
+		sees: "map[a:2 x:5 y:9] map[a:200 x:50 y:900]",
+	},
+	{
+		name: "fold: a subtraction from a cell that was moved", given: negative(7, 3, 50), call: scriptRunner.foldNegative, want: "[0 0]",
+		look: func(s scriptRunner) string { return fmt.Sprint(s.totalsOf("day"), s.totalsOf("day 0 bytes")) },
+		sees: "map[a:3 x:5 y:8] map[a:50 x:50 y:800]",
+	},
+	{
+		name: "fold: a subtraction where no cells were moved", given: negative(0, 3, 50), call: scriptRunner.foldNegative, want: "[0 0]",
+		look: func(s scriptRunner) string { return fmt.Sprint(s.totalsOf("day"), s.totalsOf("day 0 bytes")) },
+		sees: "map[a:2 x:5 y:9] map[a:-50 x:50 y:900]",
+	},
+	{
+		name: "expire: the first day", given: oldDays, call: func(s scriptRunner) string { return s.expireDays("2026-11-02") }, want: "1",
+		look: scriptRunner.account, sees: "[11 0 0 10 2026-11-02] [2026-11-02 2026-11-03][2026-11-02 counted 2026-11-03 counted]",
+	},
+	{
+		name: "expire: back", given: func(s scriptRunner) { oldDays(s); s.expireDays("2026-11-02") },
+		call: func(s scriptRunner) string { return s.expireDays("2026-11-01") }, want: "1", keeps: true,
+	},
+	{
+		name: "expire: the rest of more days than one call moves", given: func(s scriptRunner) {
+			oldDays(s)
+			s.manyDays(98)
+			if got := s.expireDays("999") + " " + s.field(s.k.subscriber("s"), "oldest"); got != "0 98" {
+				s.t.Errorf("the first call: %s", got)
+			}
+		},
+		call: func(s scriptRunner) string { return s.expireDays("999") }, want: "1",
+		look: scriptRunner.account, sees: "[0 0 0 21 999] [][]",
+	},
+	{name: "expire: no subscriber", given: func(s scriptRunner) { oldDays(s); s.unsubscribe("s") }, call: func(s scriptRunner) string { return s.expireDays("2026-11-02") }, want: "1", keeps: true},
+	{
+		name: "drop: a day", given: func(s scriptRunner) { oldDays(s); s.expireDays("2026-11-02") },
+		call: func(s scriptRunner) string { return s.drop("2026-11-02") }, want: "1",
+		look: scriptRunner.dropped, sees: "0 [2026-11-02 2026-11-03] 2026-11-02",
+	},
+	{name: "drop: a day that is kept", given: oldDays, call: func(s scriptRunner) string { return s.drop("2026-11-02") }, want: "0", keeps: true},
+	{
+		name: "drop: beside a report", given: func(s scriptRunner) { oldDays(s); s.expireDays("2026-11-02"); s.snapshot("s") },
+		call: func(s scriptRunner) string { return s.drop("2026-11-02") }, want: "-1", keeps: true,
+	},
+	{name: "drop: no subscriber", given: func(s scriptRunner) { oldDays(s); s.unsubscribe("s") }, call: func(s scriptRunner) string { return s.drop("2026-11-02") }, want: "0", keeps: true},
+	{
+		name: "merge: no more than are too many", given: crowded, call: func(s scriptRunner) string { return s.merge(3, "a", "b", "c", "d") }, want: "0",
+		look: scriptRunner.merged, sees: "map[c:3 d:4 x:3] map[c:30 x:10000000010], moved 9, crowded []",
 	},
 	{
 		name: "merge: to the bound", given: crowded, call: func(s scriptRunner) string { return s.merge(3, "a", "b") }, want: "0",
@@ -568,7 +691,7 @@ var countingScripts = []scriptCase{
 	{name: "merge: no subscriber", given: withoutSubscriber(crowded), call: func(s scriptRunner) string { return s.merge(2, "a", "b") }, want: "0", keeps: true},
 	{
 		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), -2, "US"}) },
-		call: func(s scriptRunner) string { return s.fold("US") }, want: "1",
+		call: func(s scriptRunner) string { return s.fold("US") }, want: "[1 0]",
 		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1:1], groups [day]",
 	},
 	{
@@ -588,10 +711,10 @@ var countingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.text("ZCARD", s.k.readers("s")) }, sees: "1",
 	},
 	{name: "snapshot: no subscriber", given: sealed, call: func(s scriptRunner) string { return s.snapshot("t") }, want: "none", keeps: true},
-	{name: "fold: beside a report", given: reported, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "-1", keeps: true},
+	{name: "fold: beside a report", given: reported, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[-1 0]", keeps: true},
 	{
 		name: "fold: after a report", given: func(s scriptRunner) { reported(s); s.expire(s.k.readers("s"), "report") },
-		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0",
+		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]",
 	},
 	{
 		name: "fold: beside a report, while very many commits wait", given: func(s scriptRunner) {
@@ -600,8 +723,8 @@ var countingScripts = []scriptCase{
 				s.do([]any{"SADD", s.k.sealed("s"), i})
 			}
 		},
-		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", again: "-1",
+		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]", again: "[-1 0]",
 	},
 	{name: "counts: none", given: subscribed, call: scriptRunner.counts, want: "map[]", keeps: true},
-	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},
+	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]", keeps: true},
 }

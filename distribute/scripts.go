@@ -3,6 +3,7 @@ package distribute
 import (
 	"embed"
 
+	"skidway/distribute/cuts"
 	"skidway/internal/rdb"
 )
 
@@ -34,11 +35,13 @@ var (
 	claimScript       = newScript("claim", "claim a file", "subscribers", "subscriber", "claims", "owners")
 	renewScript       = newScript("renew", "renew the claims", "subscribers", "subscriber", "claims", "owners", "channel")
 	releaseScript     = newScript("release", "release the claim", "claims", "owners", "staged", "wake")
-	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged", "days")
+	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged", "days", "subscriber")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
 	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers", "crowded")
+	expireScript   = newScript("expire", "expire old days", "subscriber", "days", "accounts")
+	dropScript     = newScript("drop", "delete the cells of old days", "subscriber", "readers", "groups", "crowded")
 	mergeScript    = newScript("merge", "move the smallest cells together", "subscriber", "groups", "subscribers", "readers", "crowded")
 )
 
@@ -77,6 +80,8 @@ func (k keys) named(name string, t target) string {
 		return k.subscriber(t.subscriber)
 	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days":
 		return k.subscriber(t.subscriber) + ":" + name
+	case "accounts":
+		return k.totals(t.subscriber, cuts.AccountGroup)
 	case "staged":
 		return k.staged(t.subscriber, t.file)
 	case "checkpoint":

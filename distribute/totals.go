@@ -32,42 +32,55 @@ func (t totals) sealed(ctx context.Context) ([]string, error) {
 	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.sealed(t.subscriber)).Result() })
 }
 
-// foldAll folds the sealed commits: dead workers may have left some.
-func (t totals) foldAll(ctx context.Context) error {
-	commits, err := t.sealed(ctx)
+// tidy expires days, folds the sealed commits, of which dead workers may have left some, and
+// bounds the groups that have too many cells.
+func (t totals) tidy(ctx context.Context) error {
+	var text string
+	var commits, crowded []string
+	err := t.db.Retry(ctx, func() error {
+		pipe := t.db.Pipeline()
+		settings, sealed := pipe.HGet(ctx, t.keys.subscribers(), t.subscriber), pipe.SMembers(ctx, t.keys.sealed(t.subscriber))
+		many := pipe.SMembers(ctx, t.keys.crowded(t.subscriber))
+		_, err := pipe.Exec(ctx)
+		text, commits, crowded = settings.Val(), sealed.Val(), many.Val()
+		if errors.Is(err, redis.Nil) { // there is no such subscriber
+			err = errors.Join(sealed.Err(), many.Err())
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return t.fold(ctx, commits...)
+	settings, _ := cuts.ParseSettings(text)
+	if _, err := t.expire(ctx, settings); err != nil {
+		return err
+	}
+	if err := t.fold(ctx, settings, commits...); err != nil || len(crowded) == 0 {
+		return err
+	}
+	return t.mergeAll(ctx, settings)
 }
 
 // fold moves the sealed cells of commits into the totals, and bounds the groups that have too
 // many cells. Several processes may fold one commit at the same time. While a report reads the
 // totals it does nothing.
-func (t totals) fold(ctx context.Context, commits ...string) error {
-	text, err := t.settings(ctx, t.subscriber)
-	if err != nil && !errors.Is(err, ErrNoSubscriber) {
-		return err
-	}
-	settings, _ := cuts.ParseSettings(text)
+func (t totals) fold(ctx context.Context, settings cuts.Settings, commits ...string) error {
+	anyCrowded := false
 	for _, commit := range commits {
-		if err := t.foldCommit(ctx, commit, settings); err != nil {
+		crowded, err := t.foldCommit(ctx, commit, settings)
+		if err != nil {
 			return err
 		}
+		anyCrowded = anyCrowded || crowded
 	}
-	if !settings.HasBound() {
+	if !anyCrowded {
 		return nil
 	}
-	crowded, err := query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.crowded(t.subscriber)).Result() })
-	for _, group := range crowded {
-		if g, ok := cuts.ParseGroup(group); ok && err == nil && settings.Bound(g) > 0 {
-			err = t.merge(ctx, settings, g)
-		}
-	}
-	return err
+	return t.mergeAll(ctx, settings)
 }
 
-func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Settings) error {
+// foldCommit folds one commit, and reports whether groups have too many cells.
+func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Settings) (crowded bool, err error) {
 	sealed := t.keys.sealedCells(t.subscriber, commit)
 	for cursor := uint64(0); ; {
 		var pairs []string
@@ -76,20 +89,21 @@ func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Set
 			return err
 		})
 		if err != nil {
-			return err
+			return crowded, err
 		}
 		// A scan may return more than COUNT cells.
 		for batch := range wholeCells(pairs, settings) {
-			left, err := t.foldCells(ctx, commit, batch, settings)
+			left, many, err := t.foldCells(ctx, commit, batch, settings)
+			crowded = crowded || many
 			if err != nil || left <= 0 {
-				return err
+				return crowded, err
 			}
 		}
 		if cursor == 0 && len(pairs) == 0 {
 			// The cells are gone, but the commit is still listed: another
 			// process may have folded or deleted them before removing the
 			// commit from the list.
-			return t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), commit).Err() })
+			return crowded, t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), commit).Err() })
 		}
 		// The scan returns every cell that existed at its start, although
 		// cells are removed meanwhile. If any are left it starts again.
@@ -99,45 +113,98 @@ func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Set
 // A cellPlace is the name of a sealed cell, its group and its member.
 type cellPlace struct{ name, group, member string }
 
-// wholeCells returns the cells of a scan, which are pairs of name and number, in batches. Those
-// of all series of a cell are in one batch, whether or not they are there, so that all of its
-// measures are in the totals, or none.
-func wholeCells(pairs []string, settings cuts.Settings) iter.Seq[[]cellPlace] {
-	return func(yield func([]cellPlace) bool) {
-		var batch []cellPlace
-		seen := map[string]bool{}
-		for i := 0; i < len(pairs); i += 2 {
-			if seen[pairs[i]] {
-				continue
-			}
-			group, member, _ := strings.Cut(pairs[i], "\t")
-			series := []string{group}
-			if g, ok := cuts.ParseGroup(group); ok && len(settings.Measures) > 1 {
-				series = series[:0]
-				for _, sibling := range settings.Groups(g) {
-					series = append(series, sibling.String())
-				}
-			}
-			if len(batch)+len(series) > cellBatch {
-				if !yield(batch) {
+// maxBatchBytes bounds the names of cells in one call of a script. The arguments have each of
+// them once or twice.
+const maxBatchBytes = 100 << 10
+
+// batches splits a list into parts with at most so many items, and maxBatchBytes.
+func batches[T any](list []T, most int, size func(T) int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		start, bytes := 0, 0
+		for i, item := range list {
+			if i-start == most || i > start && bytes+size(item) > maxBatchBytes {
+				if !yield(list[start:i]) {
 					return
 				}
-				batch = nil
+				start, bytes = i, 0
 			}
-			for _, group := range series {
-				name := group + "\t" + member
-				seen[name], batch = true, append(batch, cellPlace{name, group, member})
-			}
+			bytes += size(item)
 		}
-		if len(batch) > 0 {
-			yield(batch)
+		if start < len(list) {
+			yield(list[start:])
 		}
 	}
 }
 
-// foldCells folds some cells of a commit, and returns how many are left, -1 if a report reads
-// the totals.
-func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace, settings cuts.Settings) (int64, error) {
+// wholeCells returns the cells of a scan, which are pairs of name and number, in batches. Those
+// of all series of a cell are in one batch, whether or not they are there, so that all of its
+// measures are in the totals, or none. A cell with a negative number is alone, so that it can be
+// subtracted elsewhere.
+func wholeCells(pairs []string, settings cuts.Settings) iter.Seq[[]cellPlace] {
+	var whole, negative [][]cellPlace // each has the series of one cell
+	seen := map[string]int{}          // the index in whole, or -1
+	for i := 0; i < len(pairs); i += 2 {
+		at, found := seen[pairs[i]]
+		if !found {
+			cell := seriesOf(pairs[i], settings)
+			at = len(whole)
+			for _, place := range cell {
+				seen[place.name] = at
+			}
+			whole = append(whole, cell)
+		}
+		if strings.HasPrefix(pairs[i+1], "-") && whole[at] != nil {
+			negative = append(negative, whole[at])
+			whole[at] = nil
+		}
+	}
+	whole = slices.DeleteFunc(whole, func(cell []cellPlace) bool { return cell == nil })
+	return func(yield func([]cellPlace) bool) {
+		var batch []cellPlace
+		bytes := 0
+		for _, cell := range whole {
+			size := 0
+			for _, place := range cell {
+				size += len(place.name)
+			}
+			if len(batch)+len(cell) > cellBatch || len(batch) > 0 && bytes+size > maxBatchBytes {
+				if !yield(batch) {
+					return
+				}
+				batch, bytes = nil, 0
+			}
+			batch, bytes = append(batch, cell...), bytes+size
+		}
+		if len(batch) > 0 && !yield(batch) {
+			return
+		}
+		for _, cell := range negative {
+			if !yield(cell) {
+				return
+			}
+		}
+	}
+}
+
+// seriesOf returns the cells of all series that belong to one cell.
+func seriesOf(name string, settings cuts.Settings) (cell []cellPlace) {
+	group, member, _ := strings.Cut(name, "\t")
+	series := []string{group}
+	if g, ok := cuts.ParseGroup(group); ok && len(settings.Measures) > 1 {
+		series = series[:0]
+		for _, sibling := range settings.Groups(g) {
+			series = append(series, sibling.String())
+		}
+	}
+	for _, group := range series {
+		cell = append(cell, cellPlace{group + "\t" + member, group, member})
+	}
+	return cell
+}
+
+// foldCells folds some cells of a commit. It returns how many are left, -1 if a report reads
+// the totals, and whether groups have too many cells.
+func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace, settings cuts.Settings) (left int64, crowded bool, err error) {
 	keys := target{subscriber: t.subscriber, sealed: commit}
 	args := []any{commit, t.subscriber, len(cells)}
 	var places, groups []any  // places: member and group index of each cell
@@ -154,8 +221,13 @@ func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace,
 		args, places = append(args, cell.name), append(places, cell.member, index[cell.group])
 	}
 	args = append(append(args, places...), groups...)
+	if g, ok := cuts.ParseGroup(cells[0].group); ok && !slices.ContainsFunc(cells, func(c cellPlace) bool { return c.member != cells[0].member }) {
+		for _, other := range settings.Others(g, cells[0].member) {
+			args = append(args, other)
+		}
+	}
 	reply, err := t.call(ctx, foldScript, keys, args...)
-	return reply.Int(0), err
+	return reply.Int(0), reply.Int(1) > 0, err
 }
 
 // A snapshot is what a subscriber had counted at one moment.
@@ -219,6 +291,12 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	if err != nil {
 		return err
 	}
+	oldest := at.fields["oldest"]
+	for member, n := range sealed[cuts.AccountGroup] { // of days that expired since they were sealed
+		if day, account := (Cell{cuts.AccountGroup, member, n}).account(); day < oldest {
+			report.Subscriber.Tally.Add(expiry(account))
+		}
+	}
 	settings, ok := cuts.ParseSettings(at.settings)
 	if !ok {
 		table, err := t.readRows(ctx, groups, sealed, query)
@@ -227,7 +305,7 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	}
 	newest := ""
 	for _, g := range groups {
-		if parsed, ok := cuts.ParseGroup(g.name); ok {
+		if parsed, ok := cuts.ParseGroup(g.name); ok && parsed.Day >= oldest {
 			newest = max(newest, parsed.Day)
 		}
 	}
@@ -237,7 +315,7 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	}
 	for _, g := range groups {
 		parsed, ok := cuts.ParseGroup(g.name)
-		if !ok || !selection.Wants(parsed) {
+		if !ok || parsed.Day < oldest || !selection.Wants(parsed) {
 			continue
 		}
 		counts, err := t.counts(ctx, g.name, sealed[g.name])

@@ -62,7 +62,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 			t.Fatalf("seal answers %s", answer)
 		}
 		for batch := range wholeCells(pairs[:2*cellBatch], cuts.Settings{}) {
-			if _, err := s.c.totals("s").foldCells(t.Context(), name, batch, cuts.Settings{}); err != nil {
+			if _, _, err := s.c.totals("s").foldCells(t.Context(), name, batch, cuts.Settings{}); err != nil {
 				t.Fatal(err)
 			}
 		}

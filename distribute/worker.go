@@ -43,7 +43,7 @@ type Worker struct {
 // A subscription is one of the subscribers of a worker.
 type subscription struct {
 	subscriber  string
-	aggregation Aggregation
+	aggregation agingAggregation
 	claims      claims
 	tally       Tally
 }
@@ -104,7 +104,9 @@ func (w *Worker) AddSubscriber(ctx context.Context, subscriber string, aggregati
 		added.lookInterval = w.config.Lease / 2
 	}
 	w.queues.add(added)
-	w.subscriptions = append(w.subscriptions, &subscription{subscriber: subscriber, aggregation: aggregation})
+	w.subscriptions = append(w.subscriptions, &subscription{
+		subscriber: subscriber, aggregation: agingAggregation{aggregation, w.channel.retention(subscriber, aggregation.Settings())},
+	})
 	return nil
 }
 
@@ -271,7 +273,7 @@ func (w *Worker) cleanUp(ctx context.Context) error {
 		return err
 	}
 	for _, subscriber := range w.queues.subscribers() {
-		if err := w.channel.totals(subscriber).foldAll(ctx); err != nil {
+		if err := w.channel.totals(subscriber).tidy(ctx); err != nil {
 			return err
 		}
 	}

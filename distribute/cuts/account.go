@@ -8,7 +8,7 @@ type Account struct{ Counted, Unknown, Private, Crawlers int64 }
 
 // AccountGroup is the group with the accounts of all days, of no cut. A member is a day and the
 // name of a number, such as "2026-11-01 counted".
-const AccountGroup = "lines"
+const AccountGroup = "accounts"
 
 // Accounts are the names of the numbers of an Account, in the order of its fields.
 var Accounts = [...]string{"counted", "unknown", "private", "crawlers"}

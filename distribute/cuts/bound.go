@@ -33,6 +33,23 @@ func (s Settings) Groups(g Group) []Group {
 	return list
 }
 
+// Others returns the cells into which a cell may have been moved, the nearest one first; none if
+// its group has no bound.
+func (s Settings) Others(g Group, member string) (list []string) {
+	if g.Cut < 0 || g.Cut >= len(s.Cuts) {
+		return nil
+	}
+	stored := s.Cuts[g.Cut].stored()
+	parts, ok := values(member, len(stored))
+	for i, d := range slices.Backward(stored) {
+		if ok && canBeOther(d) && parts[i] != Other {
+			parts[i] = Other
+			list = append(list, Member(parts))
+		}
+	}
+	return list
+}
+
 // A Crowd chooses the cells of a group that are moved because it has more than its bound: those
 // with the fewest requests. The last dimension that is not a time becomes [Other]; when only
 // such cells are left, the dimension before it too.

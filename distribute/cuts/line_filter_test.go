@@ -99,12 +99,12 @@ func TestLinesAreCountedAfterDaysOfWhichNoneIsSelected(t *testing.T) {
 	for _, line := range []string{strings.Replace(combinedLine, " 503 ", " 200 ", 1), strings.Replace(combinedLine, "20/Nov", "21/Nov", 1)} {
 		if l.selects([]byte(line)) {
 			record, _ := l.parser.Parse([]byte(line))
-			l.counter.Count(record.Day, 0, l.parser.Values())
+			l.counter.Count(record.Day, 0, false, l.parser.Values())
 		}
 	}
 	got := ""
 	l.counter.Cells(func(group, _ string, n int64) { got += fmt.Sprint(group, " ", n, "; ") })
-	if got != "2026-11-21 1; " {
+	if got != "2026-11-21 1; accounts 1; " {
 		t.Errorf("the cells are %s", got)
 	}
 }

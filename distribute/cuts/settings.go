@@ -1,6 +1,7 @@
 package cuts
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,10 @@ type Settings struct {
 	Cuts     []Cut
 	Measures []Measure
 	MaxCells int         // of one day and cut
+	Keep     int         // days that are kept, today included; 0: all
 	Where    *LineFilter // selects the lines that are counted; nil: all
 	Zone     string      // of days and hours; empty: that of each line
+	LogZone  string      // of times that lines have without one; empty: as written
 }
 
 // DefaultMaxCells is the number of cells of one day and cut above which the smallest ones are
@@ -53,6 +56,9 @@ func (s Settings) With(reading string) string {
 	if s.MaxCells != DefaultMaxCells {
 		words = append(words, "max-cells="+strconv.Itoa(s.MaxCells))
 	}
+	if s.Keep > 0 {
+		words = append(words, "keep="+strconv.Itoa(s.Keep)+"d")
+	}
 	if reading != "" {
 		words = append(words, reading)
 	}
@@ -72,6 +78,7 @@ func ParseSettings(text string) (s Settings, ok bool) {
 	if s.Where, err = ParseLineFilter(where); err != nil {
 		return s, false
 	}
+	reading := false
 	for i, word := range strings.Fields(text) {
 		key, value, _ := strings.Cut(word, "=")
 		switch {
@@ -79,6 +86,11 @@ func ParseSettings(text string) (s Settings, ok bool) {
 			if word != settingsName {
 				return s, false
 			}
+		case key == "tz" && value != AsWritten:
+			s.Zone = value
+		case key == "log-tz":
+			s.LogZone = value
+		case reading:
 		case key == "by":
 			var cut Cut
 			cut, err = ParseCut(strings.Split(value, ","))
@@ -87,26 +99,16 @@ func ParseSettings(text string) (s Settings, ok bool) {
 			s.Measures, err = ParseMeasures(strings.Split(value, ","))
 		case key == "max-cells":
 			s.MaxCells, err = strconv.Atoi(value)
+		case key == "keep":
+			s.Keep, err = strconv.Atoi(strings.TrimSuffix(value, "d"))
 		default: // what follows says how lines are read
-			s.Zone = zoneIn(text)
-			return s, len(s.Cuts) > 0
+			reading = true
 		}
 		if err != nil {
 			return s, false
 		}
 	}
 	return s, len(s.Cuts) > 0
-}
-
-// zoneIn returns the time zone in words that say how lines are read, empty for as-written. The
-// words before it may have any text, those after it have no blank.
-func zoneIn(words string) string {
-	_, zone, _ := strings.Cut(words[max(0, strings.LastIndex(words, " tz=")):], " tz=")
-	zone, _, _ = strings.Cut(zone, " ")
-	if zone == AsWritten {
-		return ""
-	}
-	return zone
 }
 
 // zone returns the time zone of days and hours, nil if it is that of each line.
@@ -116,6 +118,15 @@ func (s Settings) zone() *time.Location {
 	}
 	zone, _ := time.LoadLocation(s.Zone) // nil for one that is not in the database of this machine
 	return zone
+}
+
+// Oldest returns the first of the days that are kept at a time, in the zone of the settings, or else
+// in UTC; empty if all are kept.
+func (s Settings) Oldest(now time.Time) string {
+	if s.Keep <= 0 {
+		return ""
+	}
+	return now.In(cmp.Or(s.zone(), time.UTC)).AddDate(0, 0, 1-s.Keep).Format(time.DateOnly)
 }
 
 // Has reports whether one of the cuts has a dimension of one of some kinds.

@@ -1,29 +1,65 @@
 #!lua flags=allow-oom
 -- Moves sealed cells into the totals of their groups. Each cell is added once,
 -- however often this is repeated, because the same script removes it from the
--- sealed cells.
+-- sealed cells. Cells of days that the subscriber does not keep any more are dropped, and their
+-- lines expire.
 -- KEYS: the declared keys, then one totals key per group
 -- ARGV: ID:SHIPMENT:COMMIT; subscriber; n (1 to 500); n cell names; n pairs (member, group
--- index from 1); pairs (group name, bound of its cells, 0: none)
--- Returns the number of cells left; 0 if there is no such subscriber; -1 while a report
--- reads the totals, unless very many commits wait.
+-- index from 1); pairs (group name, bound of its cells, 0: none); if the n cells are all those
+-- of one combination of values, the members into which merge.lua may have moved its numbers
+-- Returns {number of cells left, number of groups with more cells than their bound}; {0, 0} if
+-- there is no such subscriber; {-1, 0} while a report reads the totals, unless very many commits
+-- wait.
 -- @include channel
+-- @include account
 local commit, subscriber, n = unpack(ARGV, 1, 3)
 local declared = 7 -- keys
 local max_waiting = 1000 -- commits
 local first_pair = 4 + n
 local first_group = first_pair + 2 * n
-if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return 0 end
+if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return {0, 0} end
 local reading = call('ZCOUNT', READERS, '(' .. int(clock_ms()), '+inf') > 0
-if reading and call('SCARD', SEALED) <= max_waiting then return -1 end
-local touched = {} -- indexes of groups
+if reading and call('SCARD', SEALED) <= max_waiting then return {-1, 0} end
+local oldest = call('HGET', SUBSCRIBER, 'oldest')
+
+-- expired reports whether a cell is of a day that is not kept, whose lines it moves.
+local function expired(group, member, count)
+  if not oldest then return false end
+  if group ~= 'accounts' then return string.sub(group, 1, 10) < oldest end
+  if string.sub(member, 1, 10) >= oldest then return false end
+  expire_lines(string.sub(member, 12), tonumber(count))
+  return true
+end
+
 local names = {unpack(ARGV, 4, first_pair - 1)}
-for i, count in ipairs(call('HMGET', SEALED_CELLS, unpack(names))) do
-  if count then
-    local pair = first_pair + 2 * (i - 1)
-    local member, index = ARGV[pair], tonumber(ARGV[pair + 1])
+local counts = call('HMGET', SEALED_CELLS, unpack(names))
+
+-- fits reports whether no number of a member is negative if the counts are added to it.
+local function fits(member)
+  for i, count in ipairs(counts) do
+    local key = KEYS[declared + ARGV[first_pair + 2 * (i - 1) + 1]]
+    if count and count + (call('ZSCORE', key, member) or 0) < 0 then return false end
+  end
+  return true
+end
+
+-- A last line without its end that is subtracted may have been moved with its cell: then it is
+-- subtracted where it is now, in all series.
+local moved_to
+local first_other = first_group + 2 * (#KEYS - declared)
+if ARGV[first_other] and (call('ZSCORE', GROUPS, ARGV[first_group]) or '0') ~= '0' and not fits(ARGV[first_pair]) then
+  for i = first_other, #ARGV do
+    if not moved_to and fits(ARGV[i]) then moved_to = ARGV[i] end
+  end
+end
+
+local touched = {} -- indexes of groups
+for i, count in ipairs(counts) do
+  local pair = first_pair + 2 * (i - 1)
+  local member, index = ARGV[pair], tonumber(ARGV[pair + 1])
+  if count and not expired(ARGV[first_group + 2 * (index - 1)], member, count) then
     local group_key = KEYS[declared + index]
-    touched[index] = true
+    touched[index], member = true, moved_to or member
     if tonumber(call('ZINCRBY', group_key, count, member)) == 0 then call('ZREM', group_key, member) end
   end
 end
@@ -36,4 +72,4 @@ end
 local left = call('HLEN', SEALED_CELLS)
 if left == 0 then call('SREM', SEALED, commit) end
 call('HINCRBY', SUBSCRIBER, 'folds', 1)
-return left
+return {left, call('SCARD', CROWDED)}

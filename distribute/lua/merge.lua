@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Moves cells of a group that has more than its bound into others, in all series at once.
--- The sums stay the same. A cell that is moved already is not there any more, so that
--- repeating it changes nothing.
+-- Moves cells of a group that has more than its bound into others, in all series at once, in their
+-- order until the group has no more than that. The sums stay the same. A cell that is moved already
+-- is not there any more, so that repeating it changes nothing.
 -- KEYS: the declared keys, then the totals key of each series of the group, at most 500
 -- divided by the number of cells, that of the requests first
 -- ARGV: subscriber; group; its bound; pairs (member, member of the cell that it is added
@@ -21,11 +21,17 @@ local function surplus()
   return 0
 end
 
-local members, target = {}, {}
+local many, first = surplus(), KEYS[first_key]
+local members, target, new = {}, {}, {}
 for i = 4, #ARGV, 2 do
-  members[#members + 1], target[#target + 1] = ARGV[i], ARGV[i + 1]
+  local member, into = ARGV[i], ARGV[i + 1]
+  if many > 0 and call('ZSCORE', first, member) then
+    members[#members + 1], target[#target + 1] = member, into
+    if new[into] or call('ZSCORE', first, into) then many = many - 1 end
+    new[into] = true
+  end
 end
-if surplus() == 0 or #members == 0 then return surplus() end
+if #members == 0 then return many end
 for k = first_key, #KEYS do
   local sums, moved = {}, 0
   for i, count in ipairs(call('ZMSCORE', KEYS[k], unpack(members))) do

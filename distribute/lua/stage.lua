@@ -5,7 +5,8 @@
 -- ARGV: subscriber; file id; shipment; token; number of the commit, from 1 in each
 -- shipment; n; n days whose first cells follow; pairs (cell name, number): with the days at
 -- most 500. The name of a cell begins with its day, or with the group of accounts and the day
--- Returns {1, days for which the subscriber has no room, whose cells are not staged …}, or {0} if
+-- Returns {1, days that the subscriber does not keep, or has no room for, whose cells are not
+-- staged …}, or {0} if
 -- the claim is lost, the commit is not the next one, or the shipment can't be counted. Repeating
 -- it changes nothing.
 -- @include channel
@@ -17,17 +18,19 @@ local last, state, part, commits = unpack(call('HMGET', FILE, 'ship', 'state', '
 if last ~= shipment or (state ~= 'uploading' and state ~= 'uploaded') then return {0} end
 commits = commits_of(shipment, part, commits)
 if tonumber(commit) ~= tonumber(commits) + 1 then return {0} end
+local oldest = call('HGET', SUBSCRIBER, 'oldest')
 local answer, refused = {1}, {}
 for i = 7, 6 + n do
   local day = ARGV[i]
-  if call('ZSCORE', DAYS, day) or call('ZCARD', DAYS) < max_days then
+  local kept = not oldest or day >= oldest
+  if kept and (call('ZSCORE', DAYS, day) or call('ZCARD', DAYS) < max_days) then
     call('ZADD', DAYS, 0, day)
   else
     answer[#answer + 1], refused[day] = day, true
   end
 end
 for i = 7 + n, #ARGV, 2 do
-  if refused[string.match(ARGV[i], '^lines\t(..........)') or string.sub(ARGV[i], 1, 10)] then
+  if refused[string.match(ARGV[i], '^accounts\t(..........)') or string.sub(ARGV[i], 1, 10)] then
     call('HDEL', STAGED, ARGV[i]) -- of an earlier call, when there was room
   else
     call('HSET', STAGED, ARGV[i], ARGV[i + 1])

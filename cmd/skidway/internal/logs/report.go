@@ -72,7 +72,7 @@ time of the workers.`,
 		if r.from != "" && r.to != "" && r.from > r.to {
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
 		}
-		last, err := parseLast(r.last)
+		last, err := parseDays("last", r.last)
 		if err = errors.Join(err, r.page.check(c)); err != nil {
 			return err
 		}
@@ -83,18 +83,15 @@ time of the workers.`,
 	return c
 }
 
-// maxLast bounds the days of --last: so many a subscriber may have.
-const maxLast = 4096
-
-// parseLast returns the number of days of --last, 0 if it is not given.
-func parseLast(text string) (days int, err error) {
+// parseDays returns the number of days of a flag, 0 if it is not given.
+func parseDays(flag, text string) (days int, err error) {
 	if text == "" {
 		return 0, nil
 	}
 	number, found := strings.CutSuffix(text, "d")
 	days, err = strconv.Atoi(number)
-	if err != nil || !found || days < 1 || days > maxLast {
-		return 0, cli.WrongUsage("--last %s: want a number of days from 1d to %dd", text, maxLast)
+	if err != nil || !found || days < 1 || days > distribute.MaxDays {
+		return 0, cli.WrongUsage("--%s %s: want a number of days from 1d to %dd", flag, text, distribute.MaxDays)
 	}
 	return days, nil
 }

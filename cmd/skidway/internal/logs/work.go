@@ -37,8 +37,11 @@ func work(a *cli.App) *cobra.Command {
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
 The subscriber is created if it does not exist. --format, --by, --where,
---measure, --max-cells, --tz, --log-tz and --trusted-proxies are fixed then:
-workers with other values are refused.
+--measure, --max-cells, --keep, --tz, --log-tz and --trusted-proxies are fixed
+then: workers with other values are refused.
+
+With --keep 400d only 400 days are kept, in the zone of --tz, or else in UTC, by
+the clock of Redis: older ones are deleted, and their lines expire.
 
 With several --subscriber, each file is downloaded and decompressed once for all
 of them. The flags are the settings of all. Those of one subscriber can follow
@@ -49,6 +52,7 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 		Example: `  skidway logs work --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
   skidway logs work --channel web --subscriber days --by day --tz UTC
+  skidway logs work --channel web --subscriber year --by day,path --keep 400d
   skidway logs work --channel web --subscriber errors --where 'status >= 500'
   skidway logs work --channel web --subscriber countries \
       --subscriber 'days by=day tz=UTC'`,
@@ -58,6 +62,7 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 	c.Flags().StringArrayVar(&w.subscribers, "subscriber", nil, "`NAME` of a subscriber, and its own settings; may be repeated")
 	_ = c.MarkFlagRequired("subscriber")
 	w.addFlags(c)
+	w.addKeepFlag(c)
 	c.Flags().BoolVar(&w.untilDone, "until-done", false, "end when all shipped files are counted")
 	memoryFlag(c, &w.memory)
 	c.Flags().Var(&w.lease, "lease", "time after the last heartbeat until this process counts as dead")
@@ -95,7 +100,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "where"}
+var ownSettings = []string{"by", "format", "geoip", "keep", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "where"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
@@ -108,6 +113,7 @@ func (w *worker) settings(text string) (name string, own *counting, err error) {
 	own = new(counting)
 	c := &cobra.Command{}
 	own.addFlags(c)
+	own.addKeepFlag(c)
 	*own = w.counting
 	own.by = nil // or those that follow are added
 	for _, word := range words[1:] {
@@ -183,6 +189,7 @@ type counting struct {
 	where         string
 	measures      []string
 	maxCells      cli.Number
+	keep          string // days, of a subscriber
 	zone, logZone cli.Zone
 	proxies       string
 	workers       cli.Number
@@ -205,6 +212,11 @@ func (k *counting) addFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("no-geo", "by")
 	cli.Complete(c, "by", cuts.Names()...)
 	cli.Complete(c, "measure", "requests", "bytes", "duration", "bytes,duration")
+}
+
+// addKeepFlag adds the flag for subscribers, which go on.
+func (k *counting) addKeepFlag(c *cobra.Command) {
+	c.Flags().StringVar(&k.keep, "keep", "", "`DAYS` that are kept, today included, such as 400d (default: all)")
 }
 
 // A cutList is a flag with dimensions that may be repeated.
@@ -266,8 +278,12 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []s
 			return nil, nil, err
 		}
 	}
+	keep, err := parseDays("keep", k.keep)
+	if err != nil {
+		return nil, nil, err
+	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Where: k.where, Measures: k.measures, MaxCells: int(k.maxCells), Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Where: k.where, Measures: k.measures, MaxCells: int(k.maxCells), Keep: keep, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, nil, cli.AsUsage(err) // the database was opened, so a flag is wrong

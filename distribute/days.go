@@ -1,0 +1,122 @@
+package distribute
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"skidway/distribute/cuts"
+)
+
+// expire moves the lines of days that the settings do not keep any more to the expired ones, and
+// returns the oldest day that is kept, empty if all are. It can be interrupted and repeated at any
+// time: the cells of these days are in no report from then on, and are deleted by any process.
+func (t totals) expire(ctx context.Context, settings cuts.Settings) (oldest string, err error) {
+	if settings.Keep == 0 {
+		return "", nil
+	}
+	now, err := t.now(ctx)
+	if err != nil {
+		return "", err
+	}
+	oldest = settings.Oldest(now)
+	return oldest, t.expireBefore(ctx, oldest)
+}
+
+// expireBefore does it for the days before the oldest one.
+func (t totals) expireBefore(ctx context.Context, oldest string) error {
+	for done := false; !done; {
+		reply, err := t.call(ctx, expireScript, target{subscriber: t.subscriber}, oldest)
+		if err != nil {
+			return err
+		}
+		done = reply.Int(0) == 1
+	}
+	return t.dropDays(ctx)
+}
+
+// dropDays deletes the cells of days that are not kept, unless a report reads the totals.
+func (t totals) dropDays(ctx context.Context) error {
+	at, err := query(ctx, t.db, func() ([]any, error) {
+		return t.db.HMGet(ctx, t.keys.subscriber(t.subscriber), "oldest", "dropped").Result()
+	})
+	if err != nil || at[0] == nil || at[0] == at[1] {
+		return err
+	}
+	oldest, _ := at[0].(string)
+	groups, err := t.groups(ctx, nil)
+	if err != nil {
+		return err
+	}
+	groups = slices.DeleteFunc(groups, func(g groupInfo) bool { day := (Cell{Group: g.name}).day(); return day == "" || day >= oldest })
+	for {
+		batch := groups[:min(len(groups), dropBatch)]
+		groups = groups[len(batch):]
+		of, args := target{subscriber: t.subscriber}, []any{oldest, len(groups) == 0}
+		for _, g := range batch {
+			of.more, args = append(of.more, t.keys.totals(t.subscriber, g.name)), append(args, g.name)
+		}
+		reply, err := t.call(ctx, dropScript, of, args...)
+		if err != nil || reply.Int(0) <= 0 || len(groups) == 0 {
+			return err
+		}
+	}
+}
+
+// dropBatch is the number of groups that one call deletes.
+const dropBatch = 100
+
+// A retention knows the oldest day that a subscriber keeps, for its worker.
+type retention struct {
+	totals   totals
+	settings cuts.Settings
+
+	mu     sync.Mutex
+	oldest string    // empty: all are kept
+	looked time.Time // when the clock of Redis was read
+}
+
+// retentionInterval is the time between two looks at the clock of Redis: days may expire so much
+// late, until then their lines are counted.
+const retentionInterval = time.Minute
+
+func (s *store) retention(subscriber, settings string) *retention {
+	parsed, _ := cuts.ParseSettings(settings)
+	return &retention{totals: s.totals(subscriber), settings: parsed}
+}
+
+// refresh expires days, if it is time to.
+func (r *retention) refresh(ctx context.Context) error {
+	if r.settings.Keep == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.looked.IsZero() && time.Since(r.looked) < retentionInterval {
+		return nil
+	}
+	oldest, err := r.totals.expire(ctx, r.settings)
+	if err == nil {
+		r.oldest, r.looked = oldest, time.Now()
+	}
+	return err
+}
+
+// An agingAggregation begins counters for which lines of days that are not kept are [Expired].
+type agingAggregation struct {
+	Aggregation
+	retention *retention
+}
+
+// Begin implements [Aggregation].
+func (a agingAggregation) Begin(sample []byte, state string) (Counter, error) {
+	counter, err := a.Aggregation.Begin(sample, state)
+	a.retention.mu.Lock()
+	oldest := a.retention.oldest
+	a.retention.mu.Unlock()
+	if aging, ok := counter.(agingCounter); ok && err == nil && oldest != "" {
+		aging.KeepFrom(oldest)
+	}
+	return counter, err
+}

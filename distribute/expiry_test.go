@@ -1,0 +1,123 @@
+package distribute
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"skidway/distribute/cuts"
+	"skidway/internal/redistest"
+)
+
+// expiringSubscriber makes s anew, with some lines on each of six days: some of them are folded, others
+// sealed.
+func (s scriptRunner) expiringSubscriber() {
+	s.t.Helper()
+	s.do([]any{"FLUSHDB"})
+	s.subscribe("s", "country-day by=day,country by=path measure=bytes keep=1d")
+	for i, day := range expiringDays {
+		s.do([]any{"ZADD", s.k.days("s"), 0, day})
+		for _, commit := range []string{"f:1:1", "f:1:2"} {
+			key := s.k.sealedCells("s", commit)
+			for _, cell := range []string{"\tUS", " 0 bytes\tUS", " 1\t/a", " 1 bytes\t/a"} {
+				s.do([]any{"HSET", key, day + cell, 10})
+			}
+			s.do([]any{"HSET", key, "accounts\t" + day + " counted", 7, "accounts\t" + day + " unknown", 3, "accounts\t" + day + " private", i})
+			s.do([]any{"SADD", s.k.sealed("s"), commit})
+			for field, n := range map[string]int{"lines": 10, "counted": 7, "unknown": 3, "private": i} {
+				s.do([]any{"HINCRBY", s.k.subscriber("s"), field, n})
+			}
+		}
+	}
+	settings, _ := cuts.ParseSettings("country-day by=day,country by=path measure=bytes")
+	if err := s.c.totals("s").fold(s.t.Context(), settings, "f:1:1"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+var expiringDays = []string{"2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04", "2026-11-05", "2026-11-06"}
+
+// addsUp fails the test where the rows of a snapshot and its sums part. It returns the lines that
+// are expired.
+func (s scriptRunner) addsUp(at string) int64 {
+	s.t.Helper()
+	totals := s.c.totals("s")
+	snapshot, err := totals.snapshot(s.t.Context(), reportHold)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	report := Report{Subscriber: parseSubscriber("s", snapshot.settings, snapshot.fields)}
+	if err := totals.read(s.t.Context(), snapshot, nil, &report); err != nil {
+		s.t.Fatal(err)
+	}
+	if moved, err := totals.release(s.t.Context(), snapshot); moved || err != nil {
+		s.t.Fatal(moved, err)
+	}
+	tally, private := report.Subscriber.Tally, int64(0)
+	for i := int(tally.Expired / 20); i < len(expiringDays); i++ {
+		private += int64(2 * i)
+	}
+	want := Tally{Lines: 120, Counted: (120 - tally.Expired) / 10 * 7, Unknown: (120 - tally.Expired) / 10 * 3, Expired: tally.Expired, Private: private}
+	if tally != want || tally.Expired%20 != 0 {
+		s.t.Errorf("%s: %+v, want %+v", at, tally, want)
+	}
+	for _, table := range report.Tables {
+		if n := tally.Counted + tally.Unknown; table.Total.Requests != n || table.Total.Bytes != n {
+			s.t.Errorf("%s, by %v: %+v of %+v", at, table.By, table.Total, tally)
+		}
+	}
+	return tally.Expired
+}
+
+// A process that ends after any of its commands is one that was killed.
+func TestExpiredDaysAddUpWheneverAProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	s := newScriptRunner(t, redistest.Open(t, url))
+	for n, done := 0, false; !done; n++ {
+		s.expiringSubscriber()
+		killed, kill := context.WithCancel(t.Context())
+		db, left := redistest.Open(t, url), n
+		db.AddHook(afterEach{func() {
+			if left--; left <= 0 {
+				kill()
+			}
+			s.addsUp(fmt.Sprintf("command %d", n-left))
+		}})
+		victim := newChannel(db, "web").totals("s")
+		settings, _ := cuts.ParseSettings("country-day by=day,country by=path measure=bytes keep=1d")
+		done = victim.expireBefore(killed, "2026-11-04") == nil && victim.fold(killed, settings, "f:1:2") == nil
+		kill()
+		for _, oldest := range []string{"2026-11-04", "2026-11-02", "2026-11-06"} {
+			if err := s.c.totals("s").expireBefore(t.Context(), oldest); err != nil {
+				t.Fatal(err)
+			}
+			s.addsUp("then")
+		}
+		if err := s.c.totals("s").fold(t.Context(), settings, "f:1:2"); err != nil {
+			t.Fatal(err)
+		}
+		if expired := s.addsUp("at last"); expired != 100 {
+			t.Errorf("%d lines are expired", expired)
+		}
+		if left := s.c.db.Keys(t.Context(), s.k.totals("s", "2026*")).Val(); len(left) != 4 { // the series of one day
+			t.Errorf("%s are left", left)
+		}
+	}
+}
+
+// By the clock of Redis nothing of these days is kept.
+func TestReportExpiresDaysByTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	s := newScriptRunner(t, redistest.DB(t))
+	s.expiringSubscriber()
+	now, err := s.c.now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := (cuts.Settings{Keep: 1}).Oldest(now)
+	report, err := s.c.Report(t.Context(), "s", nil)
+	if err != nil || report.Subscriber.Tally.Expired != 120 || len(report.Tables[0].Rows) != 0 || s.field(s.k.subscriber("s"), "oldest") < today {
+		t.Errorf("%+v %v, oldest %s", report.Subscriber.Tally, err, s.field(s.k.subscriber("s"), "oldest"))
+	}
+}
