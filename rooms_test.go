@@ -15,7 +15,7 @@ import (
 // exist. (It is text, because gofmt would align a map anew at each change.)
 const rooms = `
 skidway:
-internal/rdb:
+internal/rdb: internal/hyperloglog
 internal/handle:
 internal/doctor:
 internal/redistest:
@@ -23,6 +23,7 @@ internal/browsertest:
 internal/processtest: internal/redistest
 internal/samplelog:
 internal/filter:
+internal/hyperloglog:
 internal/escape:
 internal/pinned:
 internal/look:
@@ -61,8 +62,8 @@ distribute/geo/generate: internal/pinned
 distribute/stream/inflate:
 distribute/stream: distribute/stream/inflate
 distribute/s3: distribute/stream
-distribute: distribute/cuts distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
-distribute/cuts: internal/filter distribute/accesslog distribute/accesslog/agents distribute/geo
+distribute: internal/hyperloglog distribute/cuts distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/accesslog/agents distribute/geo
+distribute/cuts: internal/filter internal/hyperloglog distribute/accesslog distribute/accesslog/agents distribute/geo
 distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute/accesslog/agents internal/look internal/chart internal/escape
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts distribute/chat distribute/chat/group

@@ -75,17 +75,20 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 			}
 		}
 	}
-	if err := batch.send(ctx); err != nil || len(refused) == 0 {
-		return staged, err
+	if err := batch.send(ctx); err != nil {
+		return 0, err
 	}
-	for day := range refused {
-		for part := range batches(days[day], cellBatch-1, cellSize) {
-			staged -= len(part)
-			break
+	if len(refused) > 0 {
+		for day := range refused {
+			for part := range batches(days[day], cellBatch-1, cellSize) {
+				staged -= len(part)
+				break
+			}
 		}
+		result.expire(refused)
 	}
-	result.expire(refused)
-	return staged, nil
+	sketches, err := batch.stageVisitors(ctx, result.sketches)
+	return staged + sketches, err
 }
 
 // A stageBatch has the arguments of one call that stages cells.

@@ -13,6 +13,7 @@ import (
 	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 	"skidway/distribute/stream"
+	"skidway/internal/hyperloglog"
 )
 
 // CountingConfig configures a [Counting]. The zero value is ready to use.
@@ -27,6 +28,10 @@ type CountingConfig struct {
 
 	// Measures names what is added up beside the number of requests: "bytes", "duration".
 	Measures []string
+
+	// Visitors names by what visitors are counted: "day", or "day" and "country"; empty: they are
+	// not. One of the cuts must be by these, or by times that are made of the day.
+	Visitors []string
 
 	// MaxCells bounds the cells of one day and cut, from [cuts.MinMaxCells]; above it, those with
 	// the fewest requests are moved into [cuts.Other]. Zero means [cuts.DefaultMaxCells].
@@ -68,6 +73,7 @@ type Counting struct {
 	proxies       accesslog.TrustedProxies
 	countries     *geo.DB
 	clients       *clientCache
+	visitors      *visitorKey // nil: unknown
 }
 
 // MaxDays bounds the different days of a subscriber, and of one file between two commits, so that
@@ -115,6 +121,12 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 	}
 	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
 		return nil, err
+	}
+	if a.settings.Visitors, err = cuts.ParseVisitors(config.Visitors); err != nil {
+		return nil, err
+	}
+	if a.settings.Visitors != nil && !slices.ContainsFunc(a.settings.Cuts, a.settings.HasVisitors) {
+		return nil, fmt.Errorf("visitors by %s: count by that, too", a.settings.Visitors)
 	}
 	a.byCountry = a.settings.UsePlaces()
 	if a.format != autoFormat {
@@ -194,7 +206,10 @@ const autoFormat = "auto"
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
 	c := &lineCounter{oldest: math.MinInt32, byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
 	if !a.settings.IsPlain() {
-		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress()
+		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress() || a.settings.Visitors != nil
+	}
+	if a.settings.Visitors != nil && a.visitors != nil {
+		c.visitors = &visitorCounter{key: a.visitors, byCountry: a.settings.VisitorsByCountry(), sketches: map[visitorCell]*hyperloglog.Sketch{}}
 	}
 	var err error
 	if state != "" {

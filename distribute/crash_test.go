@@ -60,7 +60,9 @@ func crashFiles(t testing.TB, folder string) []string {
 func exact(t testing.TB, url, subscriber string, contents ...[]byte) {
 	t.Helper()
 	db := redistest.Open(t, url)
-	same(t, counted(t, open(t, db), subscriber), reference(t, contents...))
+	want := reference(t, contents...)
+	same(t, counted(t, open(t, db), subscriber), want)
+	sameVisitors(t, open(t, db), subscriber, want)
 	onlySmallRecordsAreLeft(t, db)
 }
 

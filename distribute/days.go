@@ -45,6 +45,9 @@ func (t totals) dropDays(ctx context.Context) error {
 		return err
 	}
 	oldest, _ := at[0].(string)
+	if err := t.dropVisitors(ctx, "", "-", "("+oldest); err != nil {
+		return err
+	}
 	groups, err := t.groups(ctx, nil)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func open(t testing.TB, db *rdb.DB) *distribute.Channel {
 }
 
 // testCuts are what the tests count by: more than one cut, so that crashes may part them.
-var testCuts = &distribute.CountingConfig{By: [][]string{{"day", "country"}, {"month", "status"}, {"day"}}}
+var testCuts = &distribute.CountingConfig{By: [][]string{{"day", "country"}, {"month", "status"}, {"day"}}, Visitors: []string{"day", "country"}}
 
 // countryDay is the aggregation that the tests use, with the embedded country
 // database.

@@ -27,10 +27,11 @@ import "strconv"
 //	:subscribers                 hash    subscriber → settings
 //	:removed                     hash    subscriber whose removal is not complete → number of the removal
 //	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (number of commits), folds (of cells into the totals),
-//	                                     oldest (day that is kept), dropped (its value when the cells before it were deleted)
+//	                                     oldest (day that is kept), dropped (its value when the cells before it were deleted),
+//	                                     visitors (key of their hashes), countries (first day that may have visitors of countries)
 //	:subscriber:S:claims         zset    file → lease expiry, ms
 //	:subscriber:S:owners         hash    file → token of its claim
-//	:subscriber:S:staged:ID      hash    cell → number, not valid yet
+//	:subscriber:S:staged:ID      hash    cell → number, or sketch of visitors, not valid yet
 //	:subscriber:S:sealed         set     ID:SHIPMENT:COMMIT that are not folded yet
 //	:subscriber:S:sealed:ID:SHIPMENT:COMMIT  hash  cell → number, valid
 //	:subscriber:S:readers        zset    report that reads the totals → end of its time, ms
@@ -39,6 +40,8 @@ import "strconv"
 //	:subscriber:S:days           zset    day that has a line, or is in staged cells → 0; at most 4,096
 //	:subscriber:S:crowded        set     groups that have more cells than their bound
 //	:subscriber:S:count:GROUP    zset    member → count; of the group "accounts", a day and a number of its account → lines
+//	:subscriber:S:visitors       zset    names of sketches of visitors, DAY or DAY COUNTRY → 0
+//	:subscriber:S:visitors:NAME  string  a sketch, a HyperLogLog of Redis; while one is merged, the one named incoming
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to
@@ -92,6 +95,10 @@ func (k keys) sealedCells(name, commit string) string {
 }
 
 func (k keys) totals(name, group string) string { return k.subscriber(name) + ":count:" + group }
+
+func (k keys) visitors(name string) string { return k.subscriber(name) + ":visitors" }
+
+func (k keys) visitorsOf(name, sketch string) string { return k.visitors(name) + ":" + sketch }
 
 // shipmentName is the name of one shipment of one file in keys and sets.
 func shipmentName(id string, shipment int64) string {

@@ -25,7 +25,8 @@ type lineCounter struct {
 	days      []*dayCount
 	current   *dayCount // of the last line
 	clients   *clientCache
-	cuts      *cuts.Counter // nil: by day, or by day and country alone
+	visitors  *visitorCounter // nil: they are not counted
+	cuts      *cuts.Counter   // nil: by day, or by day and country alone
 	fields    accesslog.FieldSet
 }
 
@@ -155,6 +156,9 @@ func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr, value
 		if !c.cuts.Count(day, known, country == privateClient, values) {
 			return Expired
 		}
+		if c.visitors != nil {
+			c.visitors.add(day, country, addr, c.parser.Values())
+		}
 	} else {
 		if c.current == nil || c.current.day != day {
 			if !c.setDay(day) {
@@ -226,7 +230,7 @@ func (c *lineCounter) State() string {
 
 // Full implements boundedCounter.
 func (c *lineCounter) Full() bool {
-	return len(c.days) >= MaxDays/2 || c.cuts != nil && c.cuts.Full()
+	return len(c.days) >= MaxDays/2 || c.cuts != nil && c.cuts.Full() || c.visitors != nil && c.visitors.isFull()
 }
 
 // KeepFrom implements agingCounter.

@@ -119,6 +119,7 @@ func (s *fileScan) part(resume int64) *fileResult {
 	result := &fileResult{cells: map[cellName]int64{}, tally: s.verdicts.tally(), progress: s.before}
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
+	result.addVisitors(s.counter)
 	result.read = result.tally
 	p := &result.progress
 	p.resume, p.tail, p.state, p.long = resume, "", s.counter.State(), formatLongLines(s.splitter.FinishedLongLines())

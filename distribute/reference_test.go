@@ -27,6 +27,8 @@ type counts struct {
 	filtered int64
 	expired  int64
 	bad      int64
+
+	visitors map[string][]netip.Addr // of a reference: by day, and day and country
 }
 
 // filteredCuts are testCuts with a filter, which selected does again. The subscriber with the name
@@ -53,7 +55,7 @@ func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := counts{requests: map[string]int64{}}
+	c := counts{requests: map[string]int64{}, visitors: map[string][]netip.Addr{}}
 	for _, content := range contents {
 		text := strings.TrimSuffix(string(content), "\n")
 		if len(content) == 0 {
@@ -83,7 +85,9 @@ func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country
 					c.private++
 				}
 			}
-			c.requests[day.Format("2006-01-02")+" "+country.String()]++
+			name := day.Format("2006-01-02") + " " + country.String()
+			c.requests[name]++
+			c.visitors[fields[1]], c.visitors[name] = append(c.visitors[fields[1]], addr), append(c.visitors[name], addr)
 		}
 	}
 	return c
@@ -154,7 +158,21 @@ func same(t testing.TB, got, want counts) {
 	}
 }
 
-func merged(a, b map[string]int64) map[string]int64 {
+// sameVisitors fails the test where a register of visitors is not that of the reference.
+func sameVisitors(t testing.TB, channel *distribute.Channel, subscriber string, want counts) {
+	t.Helper()
+	stored, expected, err := channel.Visitors(context.Background(), subscriber, want.visitors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range merged(stored, expected) {
+		if stored[name] != expected[name] {
+			t.Errorf("the visitors of %s differ: %d and %d bytes", name, len(stored[name]), len(expected[name]))
+		}
+	}
+}
+
+func merged[N any](a, b map[string]N) map[string]N {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all

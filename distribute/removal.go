@@ -89,7 +89,7 @@ func (f fileStore) discardCounts(ctx context.Context, r removal) error {
 		return err
 	}
 	k, name := f.keys, r.subscriber
-	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name), k.crowded(name), k.days(name)}})
+	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name), k.crowded(name), k.days(name), k.visitors(name)}})
 }
 
 // discardTotals deletes sealed cells and totals. Sealed cells go first: a fold that runs
@@ -103,6 +103,12 @@ func (f fileStore) discardTotals(ctx context.Context, r removal) error {
 		if err := f.discard(ctx, r, target{more: []string{f.keys.sealedCells(r.subscriber, commit)}}); err != nil {
 			return err
 		}
+	}
+	err = f.scanSet(ctx, f.keys.visitors(r.subscriber), func(sketch string) error {
+		return f.discard(ctx, r, target{more: []string{f.keys.visitorsOf(r.subscriber, sketch)}})
+	})
+	if err != nil {
+		return err
 	}
 	return f.scanSet(ctx, f.keys.groups(r.subscriber), func(group string) error {
 		return f.discard(ctx, r, target{more: []string{f.keys.totals(r.subscriber, group)}})

@@ -19,6 +19,10 @@ type Report struct {
 	// aggregation than [Counting] are one table, by group and member.
 	Tables []cuts.Table
 
+	// VisitorsFrom is the first day with visitors by country, because those before it were too
+	// many, see [MaxSketches]; empty: all days have them.
+	VisitorsFrom string
+
 	Problems  []Problem // files that were counted in part or not at all
 	Abandoned []string  // files whose upload was abandoned and that were not shipped again
 	Moving    bool      // the counts could not be held for as long as the report took: they are of different times

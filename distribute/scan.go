@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"skidway/distribute/stream"
+	"skidway/internal/hyperloglog"
 )
 
 // The sample that Begin receives has the first sampleLines lines of a file; fewer
@@ -62,7 +63,8 @@ type fileResult struct {
 	lines    int64 // read in this and all earlier parts
 	reading  Reading
 	cells    map[cellName]int64
-	tail     tail // what is in tally and cells of a last line
+	tail     tail                             // what is in tally and cells of a last line
+	sketches map[cellName]*hyperloglog.Sketch // of visitors
 	progress progress
 	failure  error // nothing of the file was counted
 	damage   *PartialError
@@ -74,6 +76,24 @@ func (r *fileResult) add(cell Cell) {
 	r.cells[cellName{cell.Group, cell.Member}] += cell.N
 	_, account := cell.account()
 	r.tally.Private, r.tally.Crawlers = r.tally.Private+account.Private, r.tally.Crawlers+account.Crawlers
+}
+
+// addVisitors adds the visitors that a counter has counted.
+func (r *fileResult) addVisitors(counter Counter) {
+	lines, ok := counter.(*lineCounter)
+	if !ok || lines.visitors == nil {
+		return
+	}
+	for cell, sketch := range lines.visitors.sketches {
+		name := cell.name()
+		if r.sketches == nil {
+			r.sketches = map[cellName]*hyperloglog.Sketch{}
+		}
+		if r.sketches[name] == nil {
+			r.sketches[name] = new(hyperloglog.Sketch)
+		}
+		r.sketches[name].Merge(sketch)
+	}
 }
 
 // A refusal wraps the error for which a file can't be counted at all, or no further.
@@ -244,6 +264,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.tally = s.verdicts.tally()
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
+	result.addVisitors(s.counter)
 	state := s.counter.State()
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
@@ -297,7 +318,7 @@ func longLinesNote(long stream.LongLines) string {
 
 // reset drops all counts of the result: the progress is that from before.
 func (r *fileResult) reset(before progress) {
-	r.tally, r.read, r.cells, r.tail, r.progress = Tally{}, Tally{}, map[cellName]int64{}, tail{}, before
+	r.tally, r.read, r.cells, r.sketches, r.tail, r.progress = Tally{}, Tally{}, map[cellName]int64{}, nil, tail{}, before
 }
 
 // fail records the error for which nothing of the file is counted.
@@ -411,6 +432,7 @@ func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, s
 		return nil
 	}
 	tally.Bytes = size
+	r.addVisitors(counter) // for good: this is the last commit of the shipment
 	r.tail = tail{tally: tally}
 	counter.Cells(func(cell Cell) { r.tail.cells = append(r.tail.cells, cell) })
 	r.tally.Add(tally)

@@ -227,7 +227,7 @@ func (s scriptRunner) totalsOf(group string) map[string]int64 {
 // counts reads the counts of a day and of f's first shipment.
 func (s scriptRunner) counts() string {
 	totals := s.c.totals("s")
-	sealed, err := totals.sealedCells(s.t.Context(), []string{"f:1:1"})
+	sealed, _, err := totals.sealedCells(s.t.Context(), []string{"f:1:1"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -385,6 +385,20 @@ var countingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.subscribe("s", "words") }, want: "words",
 	},
 	{name: "subscribe: other settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "letters") }, want: "words", keeps: true},
+	{
+		name: "subscribe: visitors", given: nothing, call: func(s scriptRunner) string {
+			return s.run(subscribeScript, target{subscriber: "s"}, "s", "words", "key")
+		}, want: "words",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s"), "visitors") }, sees: "key",
+	},
+	{
+		name: "subscribe: visitors again", given: func(s scriptRunner) {
+			s.run(subscribeScript, target{subscriber: "s"}, "s", "", "key")
+		}, call: func(s scriptRunner) string {
+			return s.run(subscribeScript, target{subscriber: "s"}, "s", "words", "another")
+		}, want: "words",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s"), "visitors") }, sees: "key",
+	},
 	{name: "subscribe: any settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "") }, want: "words", keeps: true},
 
 	{name: "subscribe: being removed", given: removing, call: func(s scriptRunner) string { return s.subscribe("s", "words") }, want: "[]", keeps: true},

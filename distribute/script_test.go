@@ -168,7 +168,9 @@ func (c scriptCase) check(s scriptRunner) {
 	}
 }
 
-func scriptCases() []scriptCase { return slices.Concat(shippingScripts, countingScripts) }
+func scriptCases() []scriptCase {
+	return slices.Concat(shippingScripts, countingScripts, visitorScripts)
+}
 
 // The repeated call is the one that follows a lost reply.
 func TestScriptRefusesWhatItMustAndCanBeRepeated(t *testing.T) {

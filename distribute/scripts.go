@@ -43,6 +43,9 @@ var (
 	expireScript   = newScript("expire", "expire old days", "subscriber", "days", "accounts")
 	dropScript     = newScript("drop", "delete the cells of old days", "subscriber", "readers", "groups", "crowded")
 	mergeScript    = newScript("merge", "move the smallest cells together", "subscriber", "groups", "subscribers", "readers", "crowded")
+
+	mergeVisitorsScript = newScript("mergevisitors", "merge sealed visitors", "subscriber", "sealed", "sealed cells", "subscribers", "readers", "visitors", "incoming")
+	dropVisitorsScript  = newScript("dropvisitors", "drop visitors of countries", "subscriber", "visitors")
 )
 
 // A script has the names of its keys, in the order of KEYS.
@@ -78,8 +81,10 @@ func (k keys) named(name string, t target) string {
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
 		return k.subscriber(t.subscriber)
-	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days":
+	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days", "visitors":
 		return k.subscriber(t.subscriber) + ":" + name
+	case "incoming":
+		return k.visitorsOf(t.subscriber, "incoming")
 	case "accounts":
 		return k.totals(t.subscriber, cuts.AccountGroup)
 	case "staged":

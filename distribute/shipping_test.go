@@ -333,7 +333,7 @@ func onlySmallRecordsAreLeft(t testing.TB, db *rdb.DB) {
 				t.Errorf("left behind: %s", key)
 			}
 		}
-		if size := db.MemoryUsage(ctx, key).Val(); size > 64<<10 {
+		if size := db.MemoryUsage(ctx, key).Val(); size > 64<<10 && !strings.HasSuffix(key, ":visitors") { // whose names have a bound of their own
 			t.Errorf("%s takes up %d bytes", key, size)
 		}
 	}

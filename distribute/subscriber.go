@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat/group"
+	"skidway/distribute/cuts"
 )
 
 // A Subscriber is one aggregation of a channel, with the sums of its counts.
@@ -83,7 +84,11 @@ func (c *Channel) subscribe(ctx context.Context, name, settings string) (string,
 		if err := c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest); err != nil {
 			return "", err
 		}
-		reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
+		args := []any{name, settings}
+		if parsed, _ := cuts.ParseSettings(settings); parsed.Visitors != nil {
+			args = append(args, newVisitorKey())
+		}
+		reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, args...)
 		if err == nil && reply.Len() > 0 {
 			// A removal that was completed in between has left the chat.
 			err = c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest)

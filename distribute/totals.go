@@ -22,10 +22,11 @@ const cellBatch = 500
 // cells of commits that are not folded into them yet.
 type totals struct {
 	*store
-	subscriber string
+	subscriber  string
+	maxSketches int // of visitors
 }
 
-func (s *store) totals(subscriber string) totals { return totals{s, subscriber} }
+func (s *store) totals(subscriber string) totals { return totals{s, subscriber, MaxSketches} }
 
 // sealed returns the names of the commits that have sealed cells.
 func (t totals) sealed(ctx context.Context) ([]string, error) {
@@ -91,8 +92,12 @@ func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Set
 		if err != nil {
 			return crowded, err
 		}
+		cells, left, err := t.foldVisitors(ctx, commit, pairs)
+		if err != nil || len(pairs) > 0 && left <= 0 {
+			return crowded, err
+		}
 		// A scan may return more than COUNT cells.
-		for batch := range wholeCells(pairs, settings) {
+		for batch := range wholeCells(cells, settings) {
 			left, many, err := t.foldCells(ctx, commit, batch, settings)
 			crowded = crowded || many
 			if err != nil || left <= 0 {
@@ -283,7 +288,7 @@ type groupInfo struct {
 
 // read reads the totals and the sealed cells of a snapshot, as far as the query asks for them.
 func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report *Report) error {
-	sealed, err := t.sealedCells(ctx, at.commits)
+	sealed, sketches, err := t.sealedCells(ctx, at.commits)
 	if err != nil {
 		return err
 	}
@@ -312,6 +317,12 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	selection, err := query.Select(settings, newest)
 	if err != nil {
 		return err
+	}
+	if settings.Visitors != nil {
+		if err := t.readVisitors(ctx, selection, oldest, sketches); err != nil {
+			return err
+		}
+		report.VisitorsFrom = at.fields["countries"]
 	}
 	for _, g := range groups {
 		parsed, ok := cuts.ParseGroup(g.name)
@@ -349,9 +360,9 @@ func (t totals) readRows(ctx context.Context, groups []groupInfo, sealed map[str
 	return table, nil
 }
 
-// sealedCells reads the sealed cells of commits, by group.
-func (t totals) sealedCells(ctx context.Context, commits []string) (map[string]map[string]int64, error) {
-	groups := map[string]map[string]int64{}
+// sealedCells reads the sealed cells of commits, by group, and their sketches of visitors.
+func (t totals) sealedCells(ctx context.Context, commits []string) (groups map[string]map[string]int64, sketches []sealedSketch, err error) {
+	groups = map[string]map[string]int64{}
 	for _, commit := range commits {
 		cells := map[string]string{} // a scan may return a cell twice
 		for cursor := uint64(0); ; {
@@ -361,7 +372,7 @@ func (t totals) sealedCells(ctx context.Context, commits []string) (map[string]m
 				return err
 			})
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			for i := 0; i+1 < len(pairs); i += 2 {
 				cells[pairs[i]] = pairs[i+1]
@@ -372,13 +383,17 @@ func (t totals) sealedCells(ctx context.Context, commits []string) (map[string]m
 		}
 		for cell, n := range cells {
 			group, member, _ := strings.Cut(cell, "\t")
+			if day, country, ok := parseVisitors(group, member); ok {
+				sketches = append(sketches, sealedSketch{day, country, n})
+				continue
+			}
 			if groups[group] == nil {
 				groups[group] = map[string]int64{}
 			}
 			groups[group][member] += parseInt(n)
 		}
 	}
-	return groups, nil
+	return groups, sketches, nil
 }
 
 // groups returns all groups in the totals and in sealed cells, sorted by name.

@@ -99,6 +99,13 @@ func (w *Worker) AddSubscriber(ctx context.Context, subscriber string, aggregati
 	if err := w.channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
 		return err
 	}
+	if counting, ok := aggregation.(*Counting); ok {
+		key, err := w.channel.visitorKey(ctx, subscriber)
+		if err != nil {
+			return err
+		}
+		aggregation = counting.withVisitors(key)
+	}
 	added := &claimQueue{channel: w.channel, subscriber: subscriber, settings: aggregation.Settings(), lease: w.config.Lease, aside: &w.aside, notify: w.config.Notify}
 	if !w.config.UntilDone { // such a worker must not end before it has looked
 		added.lookInterval = w.config.Lease / 2

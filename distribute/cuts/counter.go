@@ -76,6 +76,9 @@ func (s Settings) Fields() (set accesslog.FieldSet) {
 			set |= accesslog.Fields(fieldsOf[d.Kind]...)
 		}
 	}
+	if s.Visitors != nil {
+		set |= accesslog.Fields(accesslog.Agent)
+	}
 	if slices.Contains(s.Measures, Bytes) {
 		set |= accesslog.Fields(accesslog.Bytes)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/internal/hyperloglog"
 )
 
 // A Query is what a report reads. The zero value is everything that was counted.
@@ -22,6 +24,11 @@ type Query struct {
 
 	// Where is a filter by dimensions of the chosen cuts; empty: everything.
 	Where string
+
+	// Visitors asks for the visitors of each row. All tables must be by the days for which they are
+	// counted, or times that are made of them, and by country if they are counted by it, and Where
+	// must be empty. Tables of this kind have visitors anyway.
+	Visitors bool
 
 	// Compare adds the numbers of as many days directly before From, which must be set, or Last.
 	Compare bool
@@ -72,7 +79,11 @@ func (q *Query) Select(s Settings, newest string) (*Selection, error) {
 		if err != nil {
 			return nil, err
 		}
-		selection.tables = append(selection.tables, newSummary(s, index, by, selection, where))
+		table := newSummary(s, index, by, selection, where)
+		if table.visitors = where == nil && s.HasVisitors(by); q.Visitors && !table.visitors {
+			return nil, noVisitors(s, by)
+		}
+		selection.tables = append(selection.tables, table)
 	}
 	return selection, nil
 }
@@ -100,6 +111,17 @@ func (s Settings) choose(by Cut, where *LineFilter) (int, error) {
 		return best, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it", lacking, cut, strings.Join(cut.Columns(), ", "))
 	}
 	return best, nil
+}
+
+// noVisitors returns the error for a table whose visitors are not known.
+func noVisitors(s Settings, by Cut) error {
+	switch {
+	case s.Visitors == nil:
+		return wrongQuery("visitors: they were not counted")
+	case s.HasVisitors(by):
+		return wrongQuery("visitors: they are known without a filter only")
+	}
+	return wrongQuery("by %s: visitors were counted by %s only", by, s.Visitors)
 }
 
 func join(cuts []Cut) string {
@@ -165,6 +187,27 @@ func (s *Selection) Add(g Group, cells map[string]int64, folded int64) {
 			t.addGroup(g, cells, folded)
 		}
 	}
+}
+
+// WantsVisitors reports whether the selection reads the visitors of a day, which are those of a
+// country unless it is empty.
+func (s *Selection) WantsVisitors(day, country string) bool {
+	return s.contains(day) && slices.ContainsFunc(s.tables, func(t *summary) bool { return t.wantsVisitors(country) })
+}
+
+// AddVisitors adds the visitors of a day, which are those of a country unless it is empty. They are a
+// HyperLogLog in Redis's format; the error says why text is none.
+func (s *Selection) AddVisitors(day, country string, text []byte) error {
+	visitors, err := hyperloglog.Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, t := range s.tables {
+		if t.wantsVisitors(country) {
+			t.addVisitors(day, country, visitors)
+		}
+	}
+	return nil
 }
 
 // Tables returns the tables of what was added.

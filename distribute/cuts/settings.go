@@ -2,6 +2,7 @@ package cuts
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ type Settings struct {
 	Where    *LineFilter // selects the lines that are counted; nil: all
 	Zone     string      // of days and hours; empty: that of each line
 	LogZone  string      // of times that lines have without one; empty: as written
+	Visitors Cut         // by what visitors are counted, day or day and country; nil: they are not
 }
 
 // DefaultMaxCells is the number of cells of one day and cut above which the smallest ones are
@@ -59,6 +61,9 @@ func (s Settings) With(reading string) string {
 	if s.Keep > 0 {
 		words = append(words, "keep="+strconv.Itoa(s.Keep)+"d")
 	}
+	if s.Visitors != nil {
+		words = append(words, "visitors="+s.Visitors.String())
+	}
 	if reading != "" {
 		words = append(words, reading)
 	}
@@ -97,6 +102,8 @@ func ParseSettings(text string) (s Settings, ok bool) {
 			s.Cuts = append(s.Cuts, cut)
 		case key == "measure":
 			s.Measures, err = ParseMeasures(strings.Split(value, ","))
+		case key == "visitors":
+			s.Visitors, err = ParseVisitors(strings.Split(value, ","))
 		case key == "max-cells":
 			s.MaxCells, err = strconv.Atoi(value)
 		case key == "keep":
@@ -139,9 +146,29 @@ func (s Settings) Has(kinds ...Kind) bool {
 // Use reports whether one of the cuts, or the filter, has a dimension of one of some kinds.
 func (s Settings) Use(kinds ...Kind) bool { return s.Has(kinds...) || s.Where.Uses(kinds...) }
 
+// ParseVisitors parses by what visitors are counted: day, or day and country. It returns nil for no
+// names.
+func ParseVisitors(names []string) (Cut, error) {
+	cut, err := ParseCut(names)
+	if text := cut.String(); err != nil || text != "" && text != "day" && text != "day,country" {
+		return nil, fmt.Errorf("visitors by %s: want day or day,country", strings.Join(names, ","))
+	}
+	return cut, nil
+}
+
+// VisitorsByCountry reports whether visitors are counted by country, too.
+func (s Settings) VisitorsByCountry() bool {
+	return slices.Contains(s.Visitors, Dimension{Kind: Country})
+}
+
+// HasVisitors reports whether visitors by some dimensions are known.
+func (s Settings) HasVisitors(by Cut) bool {
+	return s.Visitors != nil && s.Visitors.covers(by)
+}
+
 // UsePlaces reports whether one of the cuts, or the filter, has a dimension for which a country
 // database is read.
-func (s Settings) UsePlaces() bool { return s.Use(Country, Continent) }
+func (s Settings) UsePlaces() bool { return s.Use(Country, Continent) || s.VisitorsByCountry() }
 
 // HasCrawlers reports whether one of the cuts tells crawlers from people.
 func (s Settings) HasCrawlers() bool { return s.Has(Crawler, CrawlerClass) }
@@ -150,5 +177,5 @@ func (s Settings) HasCrawlers() bool { return s.Has(Crawler, CrawlerClass) }
 // country or by both, and all lines.
 func (s Settings) IsPlain() bool {
 	stored := s.Cuts[0].stored()
-	return s.Where == nil && len(s.Cuts) == 1 && len(s.Measures) == 1 && (len(stored) == 0 || len(stored) == 1 && stored[0].Kind == Country)
+	return s.Where == nil && s.Visitors == nil && len(s.Cuts) == 1 && len(s.Measures) == 1 && (len(stored) == 0 || len(stored) == 1 && stored[0].Kind == Country)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skidway/internal/filter"
+	"skidway/internal/hyperloglog"
 )
 
 // A summary adds the cells of one cut up to the rows of a table.
@@ -25,20 +26,27 @@ type summary struct {
 
 	rows        map[string]*Row // by their values, joined
 	now, before period
+	visitors    bool   // there are visitors
 	first, last string // days with counts
 	folded      int64
 }
 
 // A period is what a summary adds up of a range of days.
 type period struct {
-	total Counts
-	moved map[string][]bool // by the times of a row: the dimensions of by of which values were moved into Other
+	total    Counts
+	visitors hyperloglog.Sketch
+	rows     map[*Row]*hyperloglog.Sketch // visitors of each row
+	moved    map[string][]bool            // by the times of a row: the dimensions of by of which values were moved into Other
+}
+
+func newPeriod() period {
+	return period{moved: map[string][]bool{}, rows: map[*Row]*hyperloglog.Sketch{}}
 }
 
 func newSummary(s Settings, index int, by Cut, selection *Selection, where *LineFilter) *summary {
 	t := &summary{
 		selection: selection, cut: index, by: by, stored: s.Cuts[index].stored(), measures: s.Measures, rows: map[string]*Row{},
-		now: period{moved: map[string][]bool{}}, before: period{moved: map[string][]bool{}},
+		now: newPeriod(), before: newPeriod(),
 	}
 	for i, d := range t.stored {
 		t.fields[d.Kind] = i
@@ -73,10 +81,7 @@ func (t *summary) wants(g Group) bool { return g.Cut == t.cut && slices.Contains
 
 // addGroup adds cells of one day and series.
 func (t *summary) addGroup(g Group, cells map[string]int64, folded int64) {
-	p, now := &t.before, t.selection.before == "" || g.Day >= t.selection.from
-	if now {
-		p = &t.now
-	}
+	p, now := t.periodOf(g.Day)
 	if now && g.Series == requestSeries {
 		t.folded += folded
 		if t.first == "" || g.Day < t.first {
@@ -109,6 +114,58 @@ func (t *summary) addGroup(g Group, cells map[string]int64, folded int64) {
 			p.total.add(g.Series, n)
 		}
 	}
+}
+
+// periodOf returns the period that a day is in, and whether it is the selected one.
+func (t *summary) periodOf(day string) (p *period, now bool) {
+	if t.selection.before == "" || day >= t.selection.from {
+		return &t.now, true
+	}
+	return &t.before, false
+}
+
+// wantsVisitors reports whether the table needs the visitors of days, or of their countries. The
+// sum of all rows is that of days.
+func (t *summary) wantsVisitors(country string) bool {
+	return t.visitors && (country == "" || t.byCountry())
+}
+
+func (t *summary) byCountry() bool { return slices.Contains(t.by, Dimension{Kind: Country}) }
+
+// addVisitors adds visitors of a day, or of a country on it.
+func (t *summary) addVisitors(day, country string, visitors *hyperloglog.Sketch) {
+	p, now := t.periodOf(day)
+	if country == "" {
+		p.visitors.Merge(visitors)
+	}
+	if t.byCountry() != (country != "") {
+		return
+	}
+	if !now {
+		day = addDays(day, t.selection.days())
+	}
+	list := make([]string, len(t.by))
+	for i, d := range t.by {
+		if list[i] = country; d.Kind != Country {
+			list[i] = timeValue(d.Kind, day)
+		}
+	}
+	row := t.row(list)
+	if p.rows[row] == nil {
+		p.rows[row] = new(hyperloglog.Sketch)
+	}
+	p.rows[row].Merge(visitors)
+}
+
+// estimate sets the numbers of visitors of the rows and of their sum.
+func (t *summary) estimate() {
+	for row, visitors := range t.now.rows {
+		row.Visitors = visitors.Count()
+	}
+	for row, visitors := range t.before.rows {
+		row.Before.Visitors = visitors.Count()
+	}
+	t.now.total.Visitors, t.before.total.Visitors = t.now.visitors.Count(), t.before.visitors.Count()
 }
 
 // note notes which dimensions of a cell are Other, at the times of its row: rows with another
@@ -226,9 +283,10 @@ func hourOn(day, hour string, zone *time.Location) string {
 // table returns the table of what was added.
 func (t *summary) table() Table {
 	s := t.selection
+	t.estimate()
 	table := Table{
 		By: t.by.Columns(), Measures: t.measures, From: cmp.Or(s.from, t.first), To: cmp.Or(s.to, t.last),
-		Cut: t.cut, Folded: t.folded, Total: t.now.total,
+		Cut: t.cut, HasVisitors: t.visitors, Folded: t.folded, Total: t.now.total,
 	}
 	for _, d := range t.by {
 		table.Names = append(table.Names, d.String())

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"skidway/distribute/cuts"
+	"skidway/internal/hyperloglog"
 )
 
 // tables returns the tables of a query as text. Cells are by group, and values are separated by
@@ -155,5 +156,89 @@ func TestNoChangeIsNotNegative(t *testing.T) {
 	t.Parallel()
 	if change, _ := cuts.Change(9999, 10000); 1/change < 0 {
 		t.Error("-0")
+	}
+}
+
+func TestVisitorsOfARowAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	s, ok := cuts.ParseSettings("country-day by=day,country by=status visitors=day,country format=auto tz=UTC")
+	if !ok || s.IsPlain() || !s.UsePlaces() || !strings.Contains(s.String(), " visitors=day,country") {
+		t.Fatalf("%s", s)
+	}
+	sketch := func(from, to int) *hyperloglog.Sketch {
+		sketch := new(hyperloglog.Sketch)
+		for i := from; i < to; i++ {
+			sketch.Add(uint64(i) * 0x9e3779b97f4a7c15)
+		}
+		return sketch
+	}
+	for name, c := range map[string]struct {
+		query cuts.Query
+		want  string
+	}{
+		"by day":     {cuts.Query{By: [][]string{{"day"}}}, "2026-11-29 10; 2026-11-30 10; 2026-12-01 10; all 20"},
+		"by month":   {cuts.Query{By: [][]string{{"month"}}}, "2026-11 15; 2026-12 10; all 20"},
+		"by country": {cuts.Query{By: [][]string{{"country"}}}, "DE 15; US 5; all 20"},
+		"compared":   {cuts.Query{By: [][]string{{"country"}}, From: "2026-12-01", Compare: true}, "DE 5 (5); US 5 (0); all 10 (10)"},
+	} {
+		c.query.Visitors = true
+		selection, err := c.query.Select(s, "2026-12-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, day := range []string{"2026-11-29", "2026-11-30", "2026-12-01"} {
+			for country, of := range map[string]*hyperloglog.Sketch{"": sketch(5*i, 5*i+10), "DE": sketch(5*i, 5*i+5), "US": sketch(15, 20)} {
+				if selection.WantsVisitors(day, country) && (country != "US" || i == 2) {
+					if err := selection.AddVisitors(day, country, of.Encode()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		table, got := selection.Tables()[0], ""
+		row := func(name string, now int64, before *cuts.Counts) {
+			got += fmt.Sprintf("; %s %d", name, now)
+			if before != nil {
+				got += fmt.Sprintf(" (%d)", before.Visitors)
+			}
+		}
+		for _, r := range table.Rows {
+			row(r.Values[0], r.Visitors, r.Before)
+		}
+		row("all", table.Total.Visitors, table.TotalBefore)
+		if got != "; "+c.want || !table.HasVisitors {
+			t.Errorf("%s: %s, want %s", name, got[2:], c.want)
+		}
+	}
+}
+
+func TestVisitorsOfOtherTablesAreRefused(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		settings string
+		query    cuts.Query
+	}{
+		"by status: visitors were counted by day only":  {"visitors=day", cuts.Query{By: [][]string{{"status"}}}},
+		"by country: visitors were counted by day only": {"visitors=day", cuts.Query{By: [][]string{{"country"}}}},
+		"without a filter only":                         {"visitors=day", cuts.Query{By: [][]string{{"day"}}, Where: `country == "DE"`}},
+		"they were not counted":                         {"", cuts.Query{By: [][]string{{"day"}}}},
+	} {
+		s, ok := cuts.ParseSettings("country-day by=day,country by=status " + c.settings)
+		if !ok {
+			t.Fatal(c.settings)
+		}
+		selection, err := c.query.Select(s, "")
+		if err != nil || selection.Tables()[0].HasVisitors {
+			t.Errorf("%s: %v", want, err)
+		}
+		c.query.Visitors = true
+		if _, err := c.query.Select(s, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, text := range []string{"country", "day,status", "colour", "week"} {
+		if cut, err := cuts.ParseVisitors(strings.Split(text, ",")); err == nil {
+			t.Errorf("%s is %s", text, cut)
+		}
 	}
 }

@@ -22,6 +22,9 @@ type Table struct {
 	BeforeFrom, BeforeTo string
 	TotalBefore          *Counts
 
+	// HasVisitors is whether Counts.Visitors is known.
+	HasVisitors bool
+
 	Cut int // index of the cut that was counted in Settings.Cuts
 
 	// Folded is the number of cells of these days that were moved into [Other], because there
@@ -44,6 +47,7 @@ type Counts struct {
 	Requests  int64
 	Bytes     int64
 	Durations Histogram
+	Visitors  int64 // different pairs of address and agent that are no crawlers: an estimate with a standard error of 0.81 %
 }
 
 func (c *Counts) add(series Series, n int64) {

@@ -48,6 +48,10 @@ exit code is 1.
 
 ` + sameFile + `
 
+--visitors also counts the visitors of tables by day, week, month or country:
+different pairs of address and agent that are no crawlers, each once in all days
+of a row. Their numbers are estimates (≈) with a standard error of 0.81 %.
+
 It needs no Redis: everything happens inside this process. It uses a server only
 with --redis, not by the environment, and deletes files and counts there at the
 end.
@@ -67,6 +71,7 @@ where --by has crawler or crawler_class.`,
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
   skidway logs count --by day,country,crawler --by day,status --html web.html \
       logs/
+  skidway logs count --visitors day,country --by month,country logs/
   skidway logs count s3://my-logs/web/2026-11/ --s3-profile logs
   skidway logs count --dry-run 'logs/*.xz' backup.tar.gz`,
 		Args: k.args("PATH: name the files or directories to count"),

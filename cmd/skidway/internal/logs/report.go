@@ -24,6 +24,7 @@ type reporter struct {
 	by                  cutList
 	where               string
 	compare             cli.Choice
+	visitors            bool
 	top                 cli.Number
 	page                pageFile
 	output              *cli.Choice
@@ -37,7 +38,12 @@ func report(a *cli.App) *cobra.Command {
 		Long: `Prints the counts of a subscriber of a channel until now.
 
 Files that were not counted, or only in part, are named on standard error, and
-the exit code is 1. The last line on standard error is a summary of all counts,
+the exit code is 1. Visitors, which 'work --visitors' counts, are in tables by
+day, week, month or country without --where: different pairs of address and
+agent that are no crawlers, each once in all days of a row. Their numbers are
+estimates (≈) with a standard error of 0.81 %.
+
+The last line on standard error is a summary of all counts,
 also of those that --from, --to and --top leave out. Its seconds are the working
 time of the workers.`,
 		Example: `  skidway logs report --channel web --subscriber countries
@@ -60,6 +66,7 @@ time of the workers.`,
 	flags.StringVar(&r.last, "last", "", "days before the newest counted one, which is included, such as `7d`")
 	flags.Var(&r.by, "by", "`DIMENSIONS` of a table, some of a cut that was counted; may be repeated (default: the cuts)")
 	flags.StringVar(&r.where, "where", "", "`FILTER` by the dimensions of the cut, such as 'status >= 500'")
+	flags.BoolVar(&r.visitors, "visitors", false, "refuse tables for which visitors are not known")
 	flags.Var(&r.compare, "compare", "compare with as many days directly before")
 	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
 	r.page.addFlags(c)
@@ -101,7 +108,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	if err != nil {
 		return err
 	}
-	query := cuts.Query{From: string(r.from), To: string(r.to), Last: last, By: r.by, Where: r.where, Compare: r.compare.Word != ""}
+	query := cuts.Query{From: string(r.from), To: string(r.to), Last: last, By: r.by, Where: r.where, Compare: r.compare.Word != "", Visitors: r.visitors}
 	report, err := channel.Report(ctx, r.subscriber, r.page.query(query, settings))
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())

@@ -24,6 +24,8 @@ type result struct {
 	problems  []problem
 	abandoned []string
 	moving    bool
+
+	visitorsFrom string // the first day with visitors by country; empty: all have them
 }
 
 // A problem is what is wrong with a file.
@@ -40,7 +42,7 @@ func resultOf(report distribute.Report) result {
 	}
 	return result{
 		tables: report.Tables, settings: report.Settings, tally: s.Tally, took: s.Busy, builds: s.Builds,
-		problems: problems, abandoned: report.Abandoned, moving: report.Moving,
+		problems: problems, abandoned: report.Abandoned, moving: report.Moving, visitorsFrom: report.VisitorsFrom,
 	}
 }
 
@@ -62,6 +64,9 @@ func printResult(a *cli.App, format string, r result) error {
 	if r.moving {
 		a.Console.Notice("counting goes on: the rows were read at different times")
 	}
+	if r.visitorsFrom != "" {
+		a.Console.Notice("visitors by country are known from %s on: those of earlier days were too many", r.visitorsFrom)
+	}
 	if len(r.builds) > 0 && (r.settings.UsePlaces() || len(r.settings.Cuts) == 0) {
 		a.Console.Notice("country database: %s", strings.Join(buildNames(r.builds), ", "))
 		if credit := attribution(r.builds); credit != "" {
@@ -69,6 +74,12 @@ func printResult(a *cli.App, format string, r result) error {
 		}
 	}
 	line := closingLine(r.tally, r.settings, r.took)
+	for _, t := range r.tables {
+		if t.HasVisitors {
+			line += fmt.Sprintf(" visitors=≈%d", t.Total.Visitors)
+			break
+		}
+	}
 	if n := r.foldedCells(); n > 0 {
 		line += fmt.Sprintf(" folded_cells=%d", n)
 	}
@@ -249,6 +260,9 @@ func (r *result) json(out io.Writer) error {
 		{Key: "problems", Value: problemView.Objects(r.problems)},
 		{Key: "abandoned", Value: append([]string{}, r.abandoned...)},
 	}...)
+	if r.visitorsFrom != "" {
+		object = append(object, cli.Field{Key: "visitors_by_country_from", Value: r.visitorsFrom})
+	}
 	if r.moving {
 		object = append(object, cli.Field{Key: "moving", Value: true})
 	}

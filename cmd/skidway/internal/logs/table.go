@@ -20,15 +20,18 @@ type figureColumn struct {
 // cell returns the number as it is in tables.
 func (f figureColumn) cell(counts *cuts.Counts, atLeast bool) string {
 	text := comma(f.value(counts))
+	if f.key == visitorsKey {
+		return "≈" + text
+	}
 	if atLeast && !strings.HasPrefix(f.key, "duration_p") {
 		return "≥" + text
 	}
 	return text
 }
 
-// figures returns the columns of numbers of some measures.
-func figures(measures []cuts.Measure) (list []figureColumn) {
-	for _, m := range measures {
+// figures returns the columns of numbers of a table.
+func figures(t *cuts.Table) (list []figureColumn) {
+	for _, m := range t.Measures {
 		switch m {
 		case cuts.Requests:
 			list = append(list, figureColumn{"requests", func(c *cuts.Counts) (int64, bool) { return c.Requests, true }})
@@ -44,8 +47,14 @@ func figures(measures []cuts.Measure) (list []figureColumn) {
 			}
 		}
 	}
+	if t.HasVisitors {
+		list = append(list, figureColumn{visitorsKey, func(c *cuts.Counts) (int64, bool) { return c.Visitors, true }})
+	}
 	return list
 }
+
+// visitorsKey is the column of the numbers of visitors, which are estimates.
+const visitorsKey = "visitors"
 
 // tableView returns the columns of a table, and where there is one number only, a bar in
 // proportion to the highest one.
@@ -69,7 +78,7 @@ func tableView(t *cuts.Table) (v cli.View[cuts.Row]) {
 		}
 		v = append(v, c)
 	}
-	columns := figures(t.Measures)
+	columns := figures(t)
 	for _, f := range columns {
 		v = append(v, figureView(f, t.TotalBefore != nil)...)
 	}

@@ -37,8 +37,8 @@ func work(a *cli.App) *cobra.Command {
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
 The subscriber is created if it does not exist. --format, --by, --where,
---measure, --max-cells, --keep, --tz, --log-tz and --trusted-proxies are fixed
-then: workers with other values are refused.
+--measure, --visitors, --max-cells, --keep, --tz, --log-tz and --trusted-proxies
+are fixed then: workers with other values are refused.
 
 With --keep 400d only 400 days are kept, in the zone of --tz, or else in UTC, by
 the clock of Redis: older ones are deleted, and their lines expire.
@@ -100,7 +100,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "keep", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "where"}
+var ownSettings = []string{"by", "format", "geoip", "keep", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "visitors", "where"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
@@ -188,6 +188,7 @@ type counting struct {
 	by            cutList
 	where         string
 	measures      []string
+	visitors      []string
 	maxCells      cli.Number
 	keep          string // days, of a subscriber
 	zone, logZone cli.Zone
@@ -203,6 +204,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
 	flags.StringVar(&k.where, "where", "", "`FILTER` of the lines to count, such as 'status >= 500'")
 	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or both")
+	flags.StringSliceVar(&k.visitors, "visitors", nil, "also count visitors by `WHAT`: day, or day,country")
 	flags.Var(&k.maxCells, "max-cells", "number of cells of one day and --by, above which the smallest count as (other); 0: 100,000")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
@@ -211,6 +213,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("no-geo", "geoip")
 	c.MarkFlagsMutuallyExclusive("no-geo", "by")
 	cli.Complete(c, "by", cuts.Names()...)
+	cli.Complete(c, "visitors", "day", "day,country")
 	cli.Complete(c, "measure", "requests", "bytes", "duration", "bytes,duration")
 }
 
@@ -269,9 +272,9 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []s
 	if err != nil {
 		return nil, nil, cli.WrongUsage("--where: %w", err)
 	}
-	byPlace := where.Uses(cuts.Country, cuts.Continent)
+	byPlace := where.Uses(cuts.Country, cuts.Continent) || slices.Contains(k.visitors, cuts.Country.String())
 	if k.noGeo && byPlace {
-		return nil, nil, cli.WrongUsage("--where %s: country and continent are not possible with --no-geo", where)
+		return nil, nil, cli.WrongUsage("country and continent are not possible with --no-geo: leave them out of --where and --visitors")
 	}
 	if k.by.needPlaces() || byPlace {
 		if countries, err = k.countries(); err != nil {
@@ -283,7 +286,7 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []s
 		return nil, nil, err
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Where: k.where, Measures: k.measures, MaxCells: int(k.maxCells), Keep: keep, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Where: k.where, Measures: k.measures, Visitors: k.visitors, MaxCells: int(k.maxCells), Keep: keep, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
