@@ -381,32 +381,3 @@ func (r *fileRead) releaseAll() {
 
 // saturated reports whether every processor has a file to count.
 func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
-
-// addTally adds what was committed for a subscriber to its tally.
-func (w *Worker) addTally(s *subscription, read Tally) {
-	w.lines.Add(read.Lines)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s.tally.Add(read)
-}
-
-// record adds a committed result for a subscriber to those of the worker.
-func (w *Worker) record(s *subscription, name string, result *fileResult) {
-	w.addTally(s, result.read)
-	problem := result.failure
-	if problem == nil && result.damage != nil {
-		problem = result.damage
-	}
-	event := Event{
-		Kind: EventCounted, Subscriber: s.subscriber, File: name, Lines: result.lines, Reading: result.reading, Problem: result.progress.problem(name),
-	}
-	if problem != nil {
-		event = Event{Kind: EventFailed, Subscriber: s.subscriber, File: name, Err: problem}
-	}
-	w.config.Notify.send(event)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if problem != nil {
-		w.problems = append(w.problems, &FileError{name, problem})
-	}
-}
