@@ -28,8 +28,9 @@ func (t *Telemetry) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(
 	ctx, span := t.tracer.Start(ctx, to.send.span, to.send.start...)
 	if span.IsRecording() {
 		span.SetAttributes(to.send.more...)
-		span.SetAttributes(semconv.MessagingBatchMessageCount(len(jobs)))
-		if len(jobs) == 1 {
+		if len(jobs) > 1 {
+			span.SetAttributes(semconv.MessagingBatchMessageCount(len(jobs)))
+		} else if len(jobs) == 1 {
 			setKind(span, &jobs[0])
 		}
 		for _, job := range jobs[:min(len(jobs), maxLinks)] {
@@ -56,9 +57,9 @@ func (t *Telemetry) sent(ctx context.Context, span trace.Span, to *destination, 
 	for i := range results {
 		var duplicate *queue.DuplicateError
 		switch {
-		case results[i].ID != "":
+		case results[i].ID != "" && !results[i].Repeated:
 			added++
-		case !errors.As(results[i].Err, &duplicate):
+		case results[i].Err != nil && !errors.As(results[i].Err, &duplicate):
 			failed = cmp.Or(failed, results[i].Err)
 		}
 	}
@@ -67,7 +68,7 @@ func (t *Telemetry) sent(ctx context.Context, span trace.Span, to *destination, 
 		metric.Record(ctx, time.Since(began).Seconds(), to.send.recordOf(typeOf(failed))...)
 	}
 	if span.IsRecording() {
-		if len(results) == 1 && added == 1 {
+		if len(results) == 1 && results[0].ID != "" {
 			span.SetAttributes(semconv.MessagingMessageID(results[0].ID))
 		}
 		fail(span, failed, typeOf(failed))
