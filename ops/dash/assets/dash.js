@@ -130,6 +130,8 @@ const close = () => {
   source = null
 }
 
+const againAfter = 10000 // milliseconds until a stream that was refused is opened again
+
 const open = () => {
   if (source || held || document.hidden || !body.dataset.live) return
   source = new EventSource(body.dataset.live + '?page=' + encodeURIComponent(location.pathname.slice(body.dataset.base.length) + location.search))
@@ -144,6 +146,10 @@ const open = () => {
   source.addEventListener('error', () => {
     if (heard) say(byId('news-text').dataset.lost.replace('%s', new Date(heard).toLocaleTimeString('en-GB')))
     body.classList.add('lost')
+    if (source?.readyState === EventSource.CLOSED) { // refused, for example by a server that is busy: the browser tries no more
+      close()
+      setTimeout(open, againAfter)
+    }
   })
 }
 
