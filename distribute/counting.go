@@ -126,7 +126,7 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		return nil, err
 	}
 	if a.settings.Visitors != nil && !slices.ContainsFunc(a.settings.Cuts, a.settings.HasVisitors) {
-		return nil, fmt.Errorf("visitors by %s: count by that, too", a.settings.Visitors)
+		return nil, fmt.Errorf("visitors by %s: no table shows them: count by %s too, without other dimensions", a.settings.Visitors, a.settings.Visitors)
 	}
 	a.byCountry = a.settings.UsePlaces()
 	if a.format != autoFormat {
