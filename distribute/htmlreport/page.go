@@ -145,10 +145,10 @@ type page struct {
 	Notes        []string
 }
 
-// The style sheet and the script of the page.
+// The style sheet and the script of the page, which are made when they are first needed.
 var (
-	pageStyle   = look.Style + reportStyle
-	wholeScript = compact(numberScript + pageScript)
+	pageStyle   = sync.OnceValue(func() string { return look.Style + reportStyle })
+	wholeScript = sync.OnceValue(func() string { return compact(numberScript + pageScript) })
 )
 
 func hashOf(text string) template.JS {
@@ -158,8 +158,8 @@ func hashOf(text string) template.JS {
 
 func newPage(report distribute.Report, options Options, d detail) *page {
 	p := &page{
-		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle), ScriptHash: hashOf(wholeScript),
-		Style: template.CSS(pageStyle), Script: template.JS(wholeScript), FirstTable: "report", //nolint:gosec // our own files
+		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle()), ScriptHash: hashOf(wholeScript()),
+		Style: template.CSS(pageStyle()), Script: template.JS(wholeScript()), FirstTable: "report", //nolint:gosec // our own files
 	}
 	p.Of = "Files that were counted in one run."
 	p.Title = p.Heading
