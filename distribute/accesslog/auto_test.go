@@ -74,6 +74,21 @@ func TestFileThatChangesItsFormatIsReadInBoth(t *testing.T) {
 	}
 }
 
+func TestObjectsBehindLinesOfTextAreReadAsObjects(t *testing.T) {
+	t.Parallel()
+	choice, err := accesslog.Choose(byteLines([]string{combinedLine, combinedLine}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := choice.NewAuto(accesslog.Options{Fields: accesslog.Fields(accesslog.Status)})
+	for _, line := range []string{combinedLine, wrap["docker"](combinedLine)} {
+		p.Parse([]byte(line))
+		if status, ok := p.Values().Status(); status != 200 || !ok {
+			t.Errorf("status %d, %v: %s", status, ok, line)
+		}
+	}
+}
+
 func TestFormatThatBeginsBehindStrayLinesIsRead(t *testing.T) {
 	t.Parallel()
 	warning := "[20-Nov-2026 14:00:05 UTC] PHP Warning:  Undefined variable $"

@@ -64,6 +64,9 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 func (p *clf) quick(line []byte) (record Record, host, address int, ok bool) {
 	rest := line
 	if p.vhost {
+		if len(line) > 0 && (line[0] == '{' || line[0] == '[') { // perhaps an object
+			return record, 0, 0, false
+		}
 		rest = afterHost(line)
 		host = len(line) - len(rest)
 	}
@@ -172,11 +175,11 @@ func (p *clf) State() string { return "" }
 // parseAny parses every line that can be parsed. The fields before the time
 // may be damaged as long as there is an address. Without one (host names,
 // "-") the line must have the fields of the format: at least three before the
-// time, and a quote after it.
+// time, and a quote after it. A line in a JSON object is none.
 func (p *clf) parseAny(line []byte) (Record, Verdict) {
 	line = trimStart(line)
 	at := findStamp(line)
-	if at < 0 {
+	if at < 0 || inObject(line, at) {
 		return Record{}, Unparsable
 	}
 	day, ok := p.stamps.read(line[at:])
@@ -192,6 +195,15 @@ func (p *clf) parseAny(line []byte) (Record, Verdict) {
 		return Record{}, Unparsable
 	}
 	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// inObject reports whether the time of a line is that of a text in a JSON object: what stands before
+// it may be other values, and none of what follows is where the format has it.
+func inObject(line []byte, at int) bool {
+	if line[0] == '{' || line[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(line[1:at+1], " \t"), []byte("{")) {
+		return true
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(line[at+stampLen:], " \t"), []byte(`\"`)) && bytes.Contains(line[:at], []byte(`{"`))
 }
 
 // afterHost returns what follows the host field that b starts with; b itself

@@ -73,6 +73,11 @@ func TestCombinedFindsAddressAndDay(t *testing.T) {
 		{"without one dash", `8.8.8.8 - ` + stamp + request, "8.8.8.8", day},
 		{"field between time and request", `8.8.8.8 - - ` + stamp + ` www.example.org "GET /"`, "8.8.8.8", day},
 
+		{"an object with a line", `{"host":"10.0.0.1","_raw":"8.8.4.4 - - ` + stamp + ` \"GET / HTTP/1.1\" 404 5"}`, "", ""},
+		{"an object in an array", ` [{"line": "8.8.4.4 - - ` + stamp + ` \"GET / HTTP/1.1\" 404 5"}]`, "", ""},
+		{"an object behind a text", `web: {"line":"8.8.4.4 - - ` + stamp + ` \"GET / HTTP/1.1\" 404 5"}`, "", ""},
+		{"user like an object", `8.8.8.8 - {"a":1} ` + stamp + request, "8.8.8.8", day},
+
 		{"IPv6", `2600::1 - - ` + stamp + request, "2600::1", day},
 		{"IPv6 in brackets", `[2600::1] - - ` + stamp + request, "2600::1", day},
 		{"IPv6 with port", `[2600::1]:443 - - ` + stamp + request, "2600::1", day},

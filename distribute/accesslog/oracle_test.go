@@ -32,6 +32,9 @@ func oracleCLF(line string, vhost bool, zone *time.Location) (none netip.Addr, d
 		return none, "", false
 	}
 	head, text, tail := line[:at], line[at:at+28], line[at+28:]
+	if objectHead.MatchString(line) || strings.Contains(head, `{"`) && strings.HasPrefix(strings.TrimLeft(tail, " \t"), `\"`) {
+		return none, "", false
+	}
 	text = strings.Replace(strings.Replace(text, ":60 ", ":59 ", 1), "-0000]", "+0000]", 1)
 	const layout = "[02/Jan/2006:15:04:05 -0700]"
 	stamped, err := time.Parse(layout, text)
@@ -50,6 +53,8 @@ func oracleCLF(line string, vhost bool, zone *time.Location) (none netip.Addr, d
 	quoted := strings.HasPrefix(strings.TrimLeft(tail, " \t"), `"`)
 	return addr, stamped.Format(time.DateOnly), addr.IsValid() || len(fields) >= 3 && quoted
 }
+
+var objectHead = regexp.MustCompile(`^(\[[ \t]*)?\{`)
 
 // oracleStamp returns where the last outline of a time before the request is.
 func oracleStamp(line string) int {
