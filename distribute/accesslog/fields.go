@@ -154,7 +154,9 @@ func (p *fieldParser) fits(line []byte) bool {
 	if p.port {
 		addr = withoutPort(addr)
 	}
-	if !client(addr, nil).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
+	_, keyed := p.splitter.(*objects)
+	empty := keyed && len(addr) == 0 && addr != nil // a key with an empty text is no accident
+	if !empty && !client(addr, nil).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
 		return false
 	}
 	status := v[Status]
@@ -180,13 +182,13 @@ func withoutPort(b []byte) []byte {
 	return b
 }
 
-// client returns the client's address, which is invalid if the field has none; ok
+// client returns the client's address, which is invalid if the field has none, or is empty; ok
 // reports whether there is such a field. If port is true, it cuts a port off the field, which
 // is in the line or not.
 func (v *values) client(line []byte, port bool, proxies *proxyList) (addr netip.Addr, ok bool) {
 	field := v[Address]
-	if len(field) == 0 {
-		return netip.Addr{}, false
+	if len(field) == 0 { // there is no client's address in an empty field
+		return netip.Addr{}, field != nil
 	}
 	addr, n := ipv4In(line, field)
 	switch {

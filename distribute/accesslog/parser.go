@@ -24,7 +24,7 @@ const (
 // Record is the client and the day of a log line.
 type Record struct {
 	// Addr is the client's address, unmapped and without zone. It is invalid
-	// (the zero Addr) when the line has no address but a host name or "-".
+	// (the zero Addr) when the line has no address but a host name, "-" or an empty text.
 	Addr netip.Addr
 	// Day is the line's calendar day.
 	Day Day
