@@ -89,6 +89,29 @@ func TestObjectsBehindLinesOfTextAreReadAsObjects(t *testing.T) {
 	}
 }
 
+func TestOtherLoggersOfCaddyWriteNoRequests(t *testing.T) {
+	t.Parallel()
+	of := func(logger string) string {
+		return strings.Replace(caddyLine, `"ts"`, `"logger":"`+logger+`","ts"`, 1)
+	}
+	behind := strings.TrimSuffix(caddyLine, "}") + `,"logger":"http.log.error"}`
+	lines := []string{of("http.log.access"), of("http.log.error"), of("http.log.access.log0"), of("http.handlers.reverse_proxy"),
+		behind, of("http.log.accessible"), caddyLine}
+	for _, fields := range []accesslog.FieldSet{0, accesslog.Fields(accesslog.Status)} {
+		choice, err := accesslog.Choose(byteLines(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, p := "", choice.NewAuto(accesslog.Options{Fields: fields})
+		for _, line := range slices.Concat(lines, lines, lines) { // also by the shape of lines before
+			got += letter(p.Parse([]byte(line)))
+		}
+		if want := strings.Repeat("1-1---1", 3); got != want {
+			t.Errorf("fields %d: %s, want %s", fields, got, want)
+		}
+	}
+}
+
 func TestFormatThatBeginsBehindStrayLinesIsRead(t *testing.T) {
 	t.Parallel()
 	warning := "[20-Nov-2026 14:00:05 UTC] PHP Warning:  Undefined variable $"

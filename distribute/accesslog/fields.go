@@ -33,6 +33,7 @@ const (
 	duration2 // what is added to Duration
 	duration3
 	ended     // the time at which the request ended
+	logger    // that wrote the line
 	clockZone // the offset of Clock from UTC; empty: it is not known
 	numFields
 )
@@ -51,7 +52,7 @@ func (f Field) String() string { return fieldNames[f] }
 type values [numFields][]byte
 
 // neededFields are the fields that are read of every line.
-var neededFields = Fields(Address, Time, Date, Clock, ended)
+var neededFields = Fields(Address, Time, Date, Clock, ended, logger)
 
 // clear forgets the fields of the line before that a splitter may read again.
 func (v *values) clear(s scope) {
@@ -60,7 +61,7 @@ func (v *values) clear(s scope) {
 		return
 	}
 	clear(v[:Clock+1])
-	v[ended], v[clockZone] = nil, nil
+	v[ended], v[logger], v[clockZone] = nil, nil, nil
 }
 
 // A scope is how much of a line a splitter reads.

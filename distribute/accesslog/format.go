@@ -63,7 +63,7 @@ func declared(d *formats.Format) Format {
 	case formats.CommonLog:
 		f.parser = func(o Options) Parser { return newCLF(o, strings.HasPrefix(d.Layouts[0], "$host ")) }
 	case formats.Objects:
-		f = objectFormat(f, mustFields(d.Fields))
+		f = objectFormat(f, mustFields(d.Fields), d.Logger)
 	case formats.Columns:
 		known := columnFields(mustFields(d.Fields))
 		f.splitter = func(state string) splitter { return newColumns(known, d.Marker, state) }

@@ -92,7 +92,7 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second}
 	switch kind {
 	case "json":
-		return objectFormat(f, paths), nil
+		return objectFormat(f, paths, ""), nil
 	case "logfmt":
 		f.splitter, f.fields = func(string) splitter { return logfmt{fields} }, fields
 		return f, nil
@@ -142,9 +142,9 @@ func ParseKey(text string) (Field, string, error) {
 // keyFields are the fields that a key of the user's own can be for.
 var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
 
-// objectFormat completes a format whose lines are JSON objects.
-func objectFormat(f Format, paths map[Field][]string) Format {
-	known := newObjectPaths(paths)
+// objectFormat completes a format whose lines are JSON objects, of a logger as in [formats.Format].
+func objectFormat(f Format, paths map[Field][]string, logger string) Format {
+	known := newObjectPaths(paths, logger)
 	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
 	return f
 }

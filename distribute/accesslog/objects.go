@@ -19,7 +19,9 @@ type objects struct {
 // objectPaths are where the fields of objects are.
 type objectPaths struct {
 	keys   objectKeys
-	needed objectKeys // those of the fields that every line needs
+	needed objectKeys       // those of the fields that every line needs
+	logger string           // whose lines are read; empty: those of all
+	ranks  [numFields]uint8 // before a value was found
 }
 
 // objectKeys are keys of one object.
@@ -38,8 +40,18 @@ type objectKey struct {
 
 // newObjectPaths returns where fields are. A path names keys from the outermost object inwards,
 // with dots between. Of several paths for a field the first one that a line has is read.
-func newObjectPaths(paths map[Field][]string) *objectPaths {
-	o := new(objectPaths)
+// If there is a name of a logger, only its lines are.
+func newObjectPaths(paths map[Field][]string, name string) *objectPaths {
+	o := &objectPaths{logger: name}
+	for i := range o.ranks {
+		o.ranks[i] = math.MaxUint8
+	}
+	if name == "" {
+		o.ranks[logger] = 0 // as if it had been found
+	} else {
+		o.keys.insertPath("logger", logger, 0)
+		o.needed.insertPath("logger", logger, 0)
+	}
 	for field, alternatives := range paths {
 		for rank, path := range alternatives {
 			o.keys.insertPath(path, field, uint8(rank))
@@ -99,6 +111,9 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' || !o.scan(line, v, s) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
+	if v[logger] != nil && !o.isRequest(v[logger]) {
+		return Unparsable
+	}
 	if v[Time] == nil {
 		v[Time] = v[ended]
 	}
@@ -106,6 +121,12 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 		return Unparsable
 	}
 	return Parsed
+}
+
+// isRequest reports whether a logger writes requests.
+func (o *objects) isRequest(name []byte) bool {
+	rest, ok := cutPrefix(name, o.logger)
+	return ok && (len(rest) == 0 || rest[0] == '.')
 }
 
 // scan sets the fields of a line, and reports whether it is an object, as far as it has to be
@@ -116,13 +137,13 @@ func (o *objects) scan(line []byte, v *values, s scope) bool {
 		keys = &o.needed
 	}
 	v.clear(s)
-	found := objectValues{values: v, all: s != needed, ranks: noRanks}
+	found := objectValues{values: v, all: s != needed, ranks: o.ranks}
 	if s != exact { // the lines of which may be any
 		if o.shape.read(line, &found) {
 			return true
 		}
 		v.clear(s)
-		found.ranks, found.done = noRanks, false
+		found.ranks, found.done = o.ranks, false
 	}
 	scan := objectScan{line: line, objectValues: found}
 	if s != exact && o.shape.learns() {
@@ -158,14 +179,6 @@ type objectScan struct {
 	found func(path, value string)
 	path  string // of the object that is read, with a dot at its end
 }
-
-// noRanks are the ranks where no values were found.
-var noRanks = func() (ranks [numFields]uint8) {
-	for i := range ranks {
-		ranks[i] = math.MaxUint8
-	}
-	return ranks
-}()
 
 // object reads the object that begins at a place of the line, as far as it has to, and returns
 // the place behind it; -1 if it is none.
@@ -277,7 +290,7 @@ func (s *objectValues) set(key *objectKey, text []byte) {
 	}
 	s.ranks[key.field] = key.rank
 	s.values[key.field] = text
-	s.done = !s.all && s.ranks[Address] == 0 && (s.ranks[Time] == 0 || s.ranks[Date] == 0 && s.ranks[Clock] == 0)
+	s.done = !s.all && s.ranks[logger] == 0 && s.ranks[Address] == 0 && (s.ranks[Time] == 0 || s.ranks[Date] == 0 && s.ranks[Clock] == 0)
 }
 
 // firstElement returns the string that the elements of an array begin with; nil if it is none.

@@ -62,6 +62,9 @@ type Format struct {
 	Fields string
 	// Marker is a column without which the columns are those of another format.
 	Marker string
+	// Logger, if not empty, is the value of the key logger in lines that are requests, perhaps
+	// with a dot and more behind it; a line without the key is one, too.
+	Logger string
 	// Header is how the first line of a file begins that has the names of the columns; empty if
 	// there is no such line.
 	Header string
