@@ -230,6 +230,9 @@ func (l *layout) explain(line []byte) (list []FieldValue, problem string) {
 		if end < 0 {
 			return list, fmt.Sprintf("no %q after %s, which begins with %q", part.end, part.name, shortened(rest))
 		}
+		if part.timed {
+			end = timeEnd(rest, end)
+		}
 		value := rest[:end]
 		if part.field == Time {
 			if _, ok := times.read(value); !ok {

@@ -24,6 +24,7 @@ type layoutPart struct {
 	end    string // empty: the value goes on to the end of the line
 	plain  bool   // nothing but end, which is one or two bytes, decides where the value ends
 	stamp  bool   // a time in brackets ends it, before which it may have brackets too
+	timed  bool   // a time of a user's layout that a blank ends, and which may have blanks too
 	quoted bool   // in the value, a backslash takes away the meaning of a quote
 }
 
@@ -59,6 +60,9 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 		} else if end < 0 {
 			return Unparsable
 		}
+		if part.timed {
+			end = timeEnd(rest, end)
+		}
 		if part.field != noField {
 			v[part.field] = rest[:end]
 		}
@@ -79,6 +83,31 @@ func (p *layoutPart) firstEnd(b []byte) int {
 		return at
 	}
 	return p.valueEnd(b)
+}
+
+// timeEnd returns where a time ends whose first blank is at a place: a time of day may follow the
+// date, and an offset from UTC that. A blank follows the time.
+func timeEnd(b []byte, end int) int {
+	for goesOn(b, end) {
+		n := bytes.IndexByte(b[end+1:], ' ')
+		if n < 0 {
+			break
+		}
+		if _, ok := readTime(b[:end+1+n]); !ok {
+			break
+		}
+		end += 1 + n
+	}
+	return end
+}
+
+// goesOn reports whether a time may go on behind the blank at a place.
+func goesOn(b []byte, blank int) bool {
+	if len(b) < blank+len(" +0000") {
+		return false
+	}
+	next := b[blank+1:]
+	return (next[0] == '+' || next[0] == '-' || next[2] == ':') && next[1]-'0' <= 9
 }
 
 // setLast sets the value that b starts with, the last one of a line that ends before the
@@ -175,6 +204,14 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 		return nil, errNoTime
 	}
 	return l, nil
+}
+
+// findTimes finds the times that may have blanks and that a blank ends.
+func (l *layout) findTimes() {
+	for i := range l.parts {
+		part := &l.parts[i]
+		part.timed = part.end == " " && (part.field == Time || part.name == "$time_local" || strings.HasSuffix(part.name, "}t"))
+	}
 }
 
 // mustLayouts returns layouts in nginx's notation. They are constants, so an error is a

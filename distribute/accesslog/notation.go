@@ -79,11 +79,15 @@ func rankedVariables(text string) map[string]variable {
 // The values that are read are those of Apache's mod_log_config and of nginx's
 // variables. The client's address is $remote_addr, %h or %a, and only without one
 // of these $realip_remote_addr, $proxy_protocol_addr or the header X-Forwarded-For.
+//
+// A time may have blanks, also where one follows it. Several %{…}t one after the other are one
+// time: its fraction and its offset may be directives of their own.
 func ByLayout(text string) (Format, error) {
 	l, err := compileLayout(text)
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
+	l.findTimes()
 	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit()}, nil
 }
 
@@ -256,6 +260,7 @@ func appendDirective(pieces []layoutPiece, text string) (_ []layoutPiece, rest s
 		pieces = appendValue(appendLiteral(pieces, "["), "%t", "%t")
 		return appendLiteral(pieces, "]"), rest, nil
 	case d.letter == 't':
+		d.argument, rest = joinTimes(d.argument, rest)
 		pieces, err = appendTime(pieces, d.argument)
 		return pieces, rest, err
 	}
@@ -307,26 +312,58 @@ var readTimes = []string{
 	"%d/%b/%Y:%H:%M:%S", "%d/%b/%Y %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M",
 }
 
+// joinTimes joins a %{…}t with those that follow it, such as the fraction of its seconds and its
+// offset, if the whole is a time that can be read. It returns its notation, and the text behind.
+func joinTimes(notation, text string) (string, string) {
+	joined, rest := notation, text
+	for {
+		at := strings.IndexByte(rest, '%')
+		if at < 0 || at > 1 { // more than a character between
+			return notation, text
+		}
+		d, behind, err := readDirective(rest[at+1:])
+		if err != nil || d.letter != 't' || d.argument == "" {
+			return notation, text
+		}
+		joined, rest = joined+rest[:at]+cutMoment(d.argument), behind
+		if known, _, _ := knownTime(joined); known != "" {
+			notation, text = joined, rest
+		}
+	}
+}
+
 // appendTime appends the value of %{…}t: a time in the notation of strftime that is one of those
 // that are read, or seconds since 1970.
 func appendTime(pieces []layoutPiece, notation string) ([]layoutPiece, error) {
-	notation = strings.TrimPrefix(strings.TrimPrefix(notation, "begin:"), "end:")
-	open, end := "", ""
-	if strings.HasPrefix(notation, "[") && strings.HasSuffix(notation, "]") {
-		open, notation, end = "[", notation[1:len(notation)-1], "]"
-	}
-	notation = strings.NewReplacer("%F", "%Y-%m-%d", "%T", "%H:%M:%S", "%R", "%H:%M").Replace(notation)
-	known := "%{time}t"
-	switch notation {
-	case "sec", "msec", "usec", "%s":
-		known = "%{sec}t"
-	case "msec_frac", "usec_frac", "%z", "%Z":
-		open, known, end = "", "", ""
-	default:
-		if !slices.Contains(readTimes, notation) {
-			return nil, fmt.Errorf("%%{%s}t is a time that cannot be read: log %%t, or %%{%%Y-%%m-%%dT%%H:%%M:%%S%%z}t", notation)
-		}
+	known, open, end := knownTime(notation)
+	if part := cutMoment(notation); known == "" && !slices.Contains([]string{"msec_frac", "usec_frac", "%z", "%Z"}, part) {
+		return nil, fmt.Errorf("%%{%s}t is a time that cannot be read: log %%t, or %%{%%Y-%%m-%%dT%%H:%%M:%%S%%z}t", notation)
 	}
 	pieces = appendValue(appendLiteral(pieces, open), "%{"+notation+"}t", known)
 	return appendLiteral(pieces, end), nil
 }
+
+// knownTime returns the variable of a time in the notation of %{…}t; none if it cannot be read. The
+// brackets around it are text.
+func knownTime(notation string) (known, open, end string) {
+	notation = cutMoment(notation)
+	if strings.HasPrefix(notation, "[") && strings.HasSuffix(notation, "]") {
+		open, notation, end = "[", notation[1:len(notation)-1], "]"
+	}
+	switch notation = timeNotations.Replace(notation); {
+	case slices.Contains([]string{"sec", "msec", "usec", "%s"}, notation):
+		return "%{sec}t", open, end
+	case slices.Contains(readTimes, notation):
+		return "%{time}t", open, end
+	}
+	return "", "", ""
+}
+
+// cutMoment cuts off whether a time is that of the request or of the answer.
+func cutMoment(notation string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(notation, "begin:"), "end:")
+}
+
+// timeNotations are long forms of notations; all times may have a fraction.
+var timeNotations = strings.NewReplacer("%F", "%Y-%m-%d", "%T", "%H:%M:%S", "%R", "%H:%M",
+	".msec_frac", "", ".usec_frac", "", ",msec_frac", "", ",usec_frac", "")

@@ -26,6 +26,7 @@ type quickStep struct {
 	last       *layoutPart // the last word, which may have blanks; nil: it has none
 	part       *layoutPart // that is skipped behind the words; nil: none
 	field      Field       // Address, Time, or the Clock behind a Date: it is read behind the words
+	timed      bool        // it is a time that may go on behind a blank
 	end        string      // of the step; its first bytes are text
 	text, mask uint64
 }
@@ -43,7 +44,10 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 			i++
 			part = &l[0].parts[i]
 		}
-		step := quickStep{words: words, end: part.end}
+		step := quickStep{words: words, end: part.end, timed: part.timed}
+		if part.timed && part.field != Time {
+			return nil
+		}
 		found |= Fields(part.field)
 		switch part.field {
 		case Address, Time, Clock:
@@ -127,6 +131,9 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 			}
 			at += pattern.size
 			record.Day = day
+			if step.timed && goesOn(line, at) {
+				return Record{}, false
+			}
 		default:
 			if step.part != nil {
 				at = step.partEnd(line, at)
