@@ -6,8 +6,8 @@ import (
 )
 
 // SplitObjects makes the Splitter pass on JSON objects instead of lines: those of an array,
-// of the array that is the only value of an object, or one after the other, with line
-// breaks anywhere. What stands between them is skipped. It must be called before Split.
+// of the array of records or events that is the first value of an object, or one after the
+// other, with line breaks anywhere. What stands between them is skipped. It must be called before Split.
 func (s *Splitter) SplitObjects() { s.objects = new(objectSplit) }
 
 // objectSplit is how far a Splitter has read the object that it is in.
@@ -79,7 +79,7 @@ func (s *Splitter) object(part []byte) {
 }
 
 // isRecords reports whether an object begins with the key of an array of records, which
-// Azure puts around lines.
+// Azure puts around lines, or of the events that the CloudWatch Logs command returns.
 func isRecords(first, second []byte) bool {
 	if len(first)+len(second) > maxRecordsKey {
 		return false
@@ -91,8 +91,8 @@ func isRecords(first, second []byte) bool {
 const maxRecordsKey = 64
 
 var (
-	recordsKey  = regexp.MustCompile(`^\{\s*"[rR]ecords"\s*:\s*$`)
-	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\{\s*"[rR]ecords"\s*:\s*\[\s*\{|\{[ \t\r]*\n\s*")`)
+	recordsKey  = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$`)
+	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*\{|\{[ \t\r]*\n\s*")`)
 )
 
 // FirstLines returns the lines that a file begins with, at most n of them; or its objects,

@@ -27,6 +27,7 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 	}{
 		{"array", `[{"a":1},{"b":"]}\"{"},` + "\n" + `{"c":{"d":[{}]}}]` + "\n", []string{`{"a":1}`, `{"b":"]}\"{"}`, `{"c":{"d":[{}]}}`}},
 		{"records", ` {"records" : [` + "\n" + `{"a":1}, {"b":[2]}]}` + "\n", []string{`{"a":1}`, `{"b":[2]}`}},
+		{"events", `{"events": [{"message":"[{"}, {"message":"b"}], "searchedLogStreams": [], "nextToken": "t"}`, []string{`{"message":"[{"}`, `{"message":"b"}`}},
 		{"records again", `{"records":[{"a":1}]}` + "\n" + `{"records":[{"b":2}]}`, []string{`{"a":1}`, `{"b":2}`}},
 		{"objects of several lines", "{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}\n{\n \"c\": 1\n}\n", []string{"{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}", "{\n \"c\": 1\n}"}},
 		{"other keys", `{"a":[1]}{"record":[{}]}`, []string{`{"a":[1]}`, `{"record":[{}]}`}},
@@ -103,6 +104,7 @@ func TestFirstLinesAreLinesOrObjects(t *testing.T) {
 		{`[{"a":1},{"b":2},{"c":3}]`, []string{`{"a":1}`, `{"b":2}`}, true},
 		{"\ufeff[\n  {\n   \"a\": 1\n  }\n]", []string{"{\n   \"a\": 1\n  }"}, true},
 		{`{"records":[{"a":1},{"b`, []string{`{"a":1}`, `{"b`}, true},
+		{`{"events":[{"a":1},{"b`, []string{`{"a":1}`, `{"b`}, true},
 		{"{\n \"a\": 1\n}\n", []string{"{\n \"a\": 1\n}"}, true},
 		{"", []string{""}, false},
 	} {
