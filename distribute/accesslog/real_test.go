@@ -107,6 +107,32 @@ func TestOddLinesAreRead(t *testing.T) {
 	}
 }
 
+func TestWebSocketsOfRealTimeLogsAreRead(t *testing.T) {
+	t.Parallel()
+	format, err := accesslog.ByName("cloudfront-real-time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := strings.Replace(format.Example(), "\t200\t", "\t101\t", 1)
+	without := strings.Replace(example, "\t192.0.2.1\t", "\t", 1)
+	short := strings.Join(strings.Split(without, "\t")[:9], "\t")
+	p := format.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Status, accesslog.Method, accesslog.Path)})
+	for _, line := range []string{example, without, short} {
+		for _, scheme := range []string{"wss", "ws", "http", "https"} {
+			line := strings.Replace(line, "\thttps\t", "\t"+scheme+"\t", 1)
+			if found, err := accesslog.Detect(byteLines([]string{line})); err != nil || found.Name() != format.Name() {
+				t.Errorf("detected %q, %v: %s", found.Name(), err, line)
+			}
+			p.Parse([]byte(line))
+			method, _ := p.Values().Get(accesslog.Method)
+			path, _ := p.Values().Get(accesslog.Path)
+			if status := statusText(p.Values()); status != "101" || string(method) != "GET" || string(path) != "/index.html" {
+				t.Errorf("status %s, method %s, path %s: %s", status, method, path, line)
+			}
+		}
+	}
+}
+
 func TestTimesAreReadInEveryNotation(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")

@@ -21,7 +21,7 @@ var cloudfrontRealTime = Format{
 }
 
 // realTimeLayouts returns the layouts of real-time logs with all fields, or with the first
-// ones: with and without the address of the server, which came later, and for both schemes,
+// ones: with and without the address of the server, which came later, and for each scheme,
 // by which the columns are known.
 func realTimeLayouts() (texts []string) {
 	for _, rest := range []string{
@@ -29,7 +29,7 @@ func realTimeLayouts() (texts []string) {
 		"$request_uri",
 	} {
 		for _, server := range []string{"\t$server_addr", ""} {
-			for _, scheme := range []string{"https", "http"} {
+			for _, scheme := range []string{"https", "http", "wss", "ws"} {
 				texts = append(texts, "$msec\t$remote_addr"+server+"\t$first_byte\t$status\t$bytes_sent\t$request_method\t"+
 					scheme+"\t$distribution\t"+rest)
 			}
