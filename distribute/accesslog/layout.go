@@ -73,8 +73,14 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 			}
 		}
 	}
+	if s == exact && (isQuote(v[Bytes]) || isQuote(v[Duration])) {
+		return Unparsable // these are the columns of another layout
+	}
 	return Parsed
 }
+
+// isQuote reports whether a value begins with a quote, as no number does.
+func isQuote(value []byte) bool { return len(value) > 0 && value[0] == '"' }
 
 // firstEnd is valueEnd of a plain part, where the first place that may be the end mostly is.
 func (p *layoutPart) firstEnd(b []byte) int {

@@ -133,6 +133,25 @@ func TestWebSocketsOfRealTimeLogsAreRead(t *testing.T) {
 	}
 }
 
+func TestBytesAndDurationOfIstioAreRead(t *testing.T) {
+	t.Parallel()
+	format, err := accesslog.ByName("envoy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := format.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Bytes, accesslog.Duration)})
+	for _, failure := range []string{"-", "TLS error: x"} {
+		line := `[2020-11-25T21:26:18.409Z] "GET / HTTP/1.1" 418 - via_upstream - "` + failure +
+			`" 0 135 4 3 "8.8.8.8" "curl/7.73.0-DEV" "84961386" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 default`
+		record, _ := p.Parse([]byte(line))
+		size, _ := p.Values().Bytes()
+		took, _ := p.Values().Duration()
+		if addrText(record.Addr) != "8.8.8.8" || size != 135 || took != 4*time.Millisecond {
+			t.Errorf("%v, %d bytes, %v: %s", record.Addr, size, took, line)
+		}
+	}
+}
+
 func TestTimesAreReadInEveryNotation(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
