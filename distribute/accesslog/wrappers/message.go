@@ -28,9 +28,41 @@ func peelMessage(line, buffer []byte) (Record, bool) {
 			found, best = value, rank
 		}
 	})
-	if !ok || found == nil {
+	if !ok {
 		return Record{}, false
+	}
+	if found == nil {
+		return peelBytes(line, buffer)
 	}
 	text, buffer := lex.Unescape(found, buffer)
 	return Record{Inner: bytes.TrimSuffix(text, []byte("\n")), Buffer: buffer}, true
+}
+
+// peelBytes reads an object of journalctl -o json whose message is no text: it is the array of its
+// bytes if one of them is a control character, and null if it is too long to be written.
+func peelBytes(line, buffer []byte) (Record, bool) {
+	_, rest, found := bytes.Cut(line, []byte(`"MESSAGE"`))
+	rest, value := bytes.CutPrefix(rest[lex.SkipSpace(rest, 0):], []byte(":"))
+	if !found || !value {
+		return Record{}, false
+	}
+	rest = rest[lex.SkipSpace(rest, 0):]
+	if bytes.HasPrefix(rest, []byte("null")) {
+		return Record{Buffer: buffer}, true
+	}
+	rest, array := bytes.CutPrefix(rest, []byte("["))
+	rest, _, closed := bytes.Cut(rest, []byte("]"))
+	if !array || !closed {
+		return Record{}, false
+	}
+	for len(bytes.TrimSpace(rest)) > 0 {
+		var number []byte
+		number, rest, _ = bytes.Cut(rest, []byte(","))
+		n := lex.Number(bytes.TrimSpace(number))
+		if n < 0 || n > 0xff {
+			return Record{}, false
+		}
+		buffer = append(buffer, byte(n))
+	}
+	return Record{Inner: bytes.TrimSuffix(buffer, []byte("\n")), Buffer: buffer}, true
 }

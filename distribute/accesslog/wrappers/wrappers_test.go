@@ -22,3 +22,33 @@ func TestDeclarationsAreComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestMessagesOfTheJournalInJSONMayBeBytes(t *testing.T) {
+	t.Parallel()
+	peel := func(line string) (wrappers.Record, bool) {
+		for _, w := range wrappers.All {
+			if w.Name == "message" {
+				return w.Peel([]byte(line), []byte("x")[:0])
+			}
+		}
+		panic("there is no such wrapper")
+	}
+	for _, c := range []struct {
+		line, inner string
+		ok          bool
+	}{
+		{`{"A":"b","MESSAGE":[56, 46,27,195,169,10],"_PID":"1"}`, "8.\x1b\u00e9", true},
+		{`{"MESSAGE" : [ ] }`, "", true},
+		{`{"MESSAGE":null,"_PID":"1"}`, "", true},
+		{`{"MESSAGE":[256]}`, "", false},
+		{`{"MESSAGE":[1,"a"]}`, "", false},
+		{`{"MESSAGE":{"a":1}}`, "", false},
+		{`{"MESSAGE":[56`, "", false},
+		{`{"a":["MESSAGE"]}`, "", false},
+	} {
+		record, ok := peel(c.line)
+		if ok != c.ok || string(record.Inner) != c.inner || record.Skip {
+			t.Errorf("%s: %q, %v", c.line, record.Inner, ok)
+		}
+	}
+}
