@@ -253,6 +253,9 @@ func (a *Counting) start(c *lineCounter, sample []byte) error {
 	var lines [][]byte
 	lines, c.objects = stream.FirstLines(sample, accesslog.DetectLines)
 	c.format = a.format
+	if c.objects && len(lines) == 0 {
+		return a.startEmpty(c)
+	}
 	if a.format == autoFormat {
 		choice, err := accesslog.Choose(lines)
 		if err != nil {
@@ -276,6 +279,16 @@ func (a *Counting) start(c *lineCounter, sample []byte) error {
 		}
 	}
 	return &WrongFormatError{a.format}
+}
+
+// startEmpty sets how a file is read that begins with an array without objects: some may follow.
+func (a *Counting) startEmpty(c *lineCounter) error {
+	if a.format != autoFormat {
+		return a.restore(c, objectsState+stateSeparator+a.format)
+	}
+	format, err := accesslog.ByName("nginx-json")
+	c.parser = accesslog.Choice{Format: format}.NewAuto(a.options(""))
+	return err
 }
 
 // isUnzoned reports whether the first time in lines of a format has no zone.

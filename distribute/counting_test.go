@@ -16,6 +16,7 @@ import (
 
 	"skidway/distribute/accesslog"
 	"skidway/distribute/cuts"
+	"skidway/distribute/stream"
 	"skidway/distribute/geo"
 	"skidway/internal/samplelog"
 )
@@ -270,6 +271,32 @@ func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	var wrong *WrongFormatError
 	if _, err := newCounting(t, &CountingConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
 		t.Error(err)
+	}
+}
+
+func TestFileWithoutRequestsIsCounted(t *testing.T) {
+	t.Parallel()
+	const iis = "#Version: 1.0\n#Date: 2025-10-10 00:00:00\n#Fields: date time c-ip sc-status"
+	for _, content := range []string{iis, "\"time_micros\",\"c_ip\",\"c_ip_type\"", "[]", "[\n]\n", `{"records":[]}`} {
+		counter, err := newCounting(t, nil).Begin([]byte(content), "")
+		if err != nil {
+			t.Errorf("%q: %v", content, err)
+			continue
+		}
+		lines, _ := stream.FirstLines([]byte(content), 9)
+		for _, line := range lines {
+			if verdict := counter.Line(line); verdict != NoLine {
+				t.Errorf("%q: %v", line, verdict)
+			}
+		}
+	}
+	if _, err := newCounting(t, &CountingConfig{Format: "nginx-json"}).Begin([]byte("[]"), ""); err != nil {
+		t.Error(err)
+	}
+	for _, content := range []string{"# a comment", "#Version: 1.0\nnoise", "[] x"} {
+		if _, err := newCounting(t, nil).Begin([]byte(content), ""); !errors.Is(err, accesslog.ErrNoFormat) {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }
 

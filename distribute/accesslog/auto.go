@@ -54,10 +54,10 @@ func (f Format) choice(lines [][]byte) Choice {
 // Unsure reports whether less than 60 % of the lines have the format.
 func (c Choice) Unsure() bool { return 10*c.Votes < 6*c.Lines }
 
-// Percent returns how many of the lines have the format.
+// Percent returns how many of the lines have the format; 100 if there are only header lines.
 func (c Choice) Percent() int {
 	if c.Lines == 0 {
-		return 0
+		return 100
 	}
 	return 100 * c.Votes / c.Lines
 }

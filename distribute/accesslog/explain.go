@@ -14,7 +14,7 @@ type Explanation struct {
 	// The format is that of the file; if none fits, the one that reads most of its first
 	// line, which may be a "json" or "logfmt" whose keys are not known.
 	Choice
-	Fits bool // at least one line has the format
+	Fits bool // at least one line has the format, or all are its header lines
 	// Second is the name of the format with the next most votes; empty if there is none.
 	Second      string
 	SecondVotes int
@@ -27,7 +27,9 @@ func Explain(lines [][]byte) Explanation {
 	if err != nil {
 		return explainUnknown(lines)
 	}
-	return format.ExplainLines(lines)
+	e := format.ExplainLines(lines)
+	e.Fits = true
+	return e
 }
 
 // ExplainLines tells how lines are read in the format.

@@ -224,8 +224,8 @@ var ErrNoFormat = errors.New("not an access log in a known format")
 //
 // The format with most votes among the first 100 lines wins, and of two with
 // as many votes the first in that order. If none of these lines votes, the
-// lines up to the 1,000th do. If these don't either, the error is
-// [ErrNoFormat]. Bytes that are no text mean nothing by themselves.
+// lines up to the 1,000th do. If these don't either, and not all of them are header lines
+// of a format, the error is [ErrNoFormat]. Bytes that are no text mean nothing by themselves.
 //
 // Wrappers come first: if one holds at least half of the lines that are not blank, and
 // the lines inside have a format, that is the format.
@@ -236,9 +236,25 @@ func Detect(lines [][]byte) (Format, error) {
 	}
 	format, votes := detectPlain(lines)
 	if votes == 0 {
-		return Format{}, ErrNoFormat
+		return detectHeaders(lines)
 	}
 	return format, nil
+}
+
+// detectHeaders is Detect for lines that all are header lines, as of a day without requests.
+func detectHeaders(lines [][]byte) (format Format, err error) {
+	e, err := newElection(), ErrNoFormat
+	for _, line := range lines {
+		if len(bytes.TrimRight(trimStart(line), "\r")) == 0 {
+			continue
+		}
+		chosen, verdict := e.choose(line)
+		if verdict != NotALine || !isHeader(line) {
+			return Format{}, ErrNoFormat
+		}
+		format, err = table[chosen], nil
+	}
+	return format, err
 }
 
 // detectPlain is Detect for lines without wrappers. It returns the number of lines that

@@ -92,12 +92,12 @@ const maxRecordsKey = 64
 
 var (
 	recordsKey  = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$`)
-	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*\{|\{[ \t\r]*\n\s*")`)
+	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\[\s*\]\s*$|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*(\{|\]\s*\}\s*$)|\{[ \t\r]*\n\s*")`)
 )
 
 // FirstLines returns the lines that a file begins with, at most n of them; or its objects,
-// if it has to be read with SplitObjects: it is an array, or its objects have several
-// lines. The last one may be cut off.
+// if it has to be read with SplitObjects: it is an array, which may be empty, or its objects
+// have several lines. The last one may be cut off.
 func FirstLines(content []byte, n int) (lines [][]byte, objects bool) {
 	if !objectsHead.Match(content[:min(len(content), 4<<10)]) {
 		lines = bytes.SplitN(content, []byte("\n"), n+1)
