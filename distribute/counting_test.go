@@ -16,8 +16,8 @@ import (
 
 	"skidway/distribute/accesslog"
 	"skidway/distribute/cuts"
-	"skidway/distribute/stream"
 	"skidway/distribute/geo"
+	"skidway/distribute/stream"
 	"skidway/internal/samplelog"
 )
 
