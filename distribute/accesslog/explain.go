@@ -104,6 +104,9 @@ func nearest(line []byte, depth int) Format {
 			continue
 		}
 		inner := trimStart(record.Inner)
+		if slices.Contains(timesAlone, wrappers.All[i].Name) && !isObject(inner) && !hasTime(inner) {
+			continue // the line's only time
+		}
 		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {
 			continue // a text of its own, in an object that has the fields
 		}
@@ -123,6 +126,9 @@ func nearest(line []byte, depth int) Format {
 	}
 	return best
 }
+
+// timesAlone are the wrappers that may be the first fields of a line without one.
+var timesAlone = []string{"timestamp", "fluentd"}
 
 func isObject(line []byte) bool {
 	scan := objectScan{line: line, found: func(string, string) {}}

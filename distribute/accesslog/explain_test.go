@@ -106,3 +106,31 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggestedLayoutReadsItsOwnLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, layout string }{
+		{`2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x 200`, `$time_iso8601 $field4 $field5 $remote_addr $rest`},
+		{`{"log":"2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x\n","stream":"stdout","time":"2025-10-10T13:55:36Z"}`, `docker:$time_iso8601 $field4 $field5 $remote_addr $rest`},
+		{`2025-10-10T13:55:36+02:00 8.8.8.8 GET /x 200`, `$time_iso8601 $remote_addr $rest`},
+		{`2025-10-10T13:55:36.123+02:00 GET /x 200 8.8.8.8 15`, `$time_iso8601 $field2 $field3 $field4 $remote_addr $rest`},
+		{"2025-10-10T13:55:36Z\t8.8.8.8\tGET\t/x\t200", "$time_iso8601\t$remote_addr\t$rest"},
+		{`2025-10-10T13:55:36Z 10/Oct/2025:13:55:36 +0000 8.8.8.8 GET /x`, `timestamp:$time_local $remote_addr $rest`},
+	} {
+		lines := byteLines([]string{c.line, c.line})
+		nearest := accesslog.Explain(lines).Format
+		layout := nearest.Wrapper() + accesslog.SuggestLayout(nearest.Unwrapped(lines))
+		if layout != c.layout {
+			t.Errorf("got %q, want %q: %s", layout, c.layout, c.line)
+			continue
+		}
+		f, err := accesslog.ByName(layout)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if record, verdict := f.New(accesslog.Options{}).Parse(lines[0]); verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" {
+			t.Errorf("%q: %+v, verdict %d", layout, record, verdict)
+		}
+	}
+}

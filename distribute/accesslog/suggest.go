@@ -8,7 +8,7 @@ import (
 	"skidway/distribute/accesslog/internal/lex"
 )
 
-// SuggestLayout returns a layout for [ByLayout] that reads most of the lines: it has the first
+// SuggestLayout returns a layout for [ByLayout] that reads the address of most of the lines: it has the first
 // public address, or else the first one, and the first time of the first line where they stand
 // there, and names for all else. It is empty if there is none.
 func SuggestLayout(lines [][]byte) string {
@@ -27,13 +27,34 @@ func SuggestLayout(lines [][]byte) string {
 			if err != nil {
 				continue
 			}
-			if c := format.choice(lines); c.Votes > most && !c.Unsure() {
-				layout, most = text, c.Votes
+			if read := format.addresses(lines); read > most && !format.choice(lines).Unsure() {
+				layout, most = text, read
 			}
 		}
 		break
 	}
 	return layout
+}
+
+// addresses returns the number of lines of which the format reads an address and a time.
+func (f Format) addresses(lines [][]byte) (n int) {
+	parser := f.New(Options{})
+	for _, line := range lines {
+		if record, verdict := parser.Parse(line); verdict == Parsed && record.Addr.IsValid() {
+			n++
+		}
+	}
+	return n
+}
+
+// hasTime reports whether a time stands anywhere in a line.
+func hasTime(line []byte) bool {
+	for _, s := range separators {
+		if _, _, ok := findTime(line, lineWords(line, s)); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // separators are what may stand between the fields of a line: a character that no field

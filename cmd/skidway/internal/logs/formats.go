@@ -319,8 +319,13 @@ func keyOf(lines []accesslog.LineExplanation, placeholder string, rank func(valu
 	return best
 }
 
-// shellText returns a text as a shell takes it.
-func shellText(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellText returns a text as a shell takes it; it may have tabs, which a terminal does not show.
+func shellText(text string) string {
+	if strings.Contains(text, "\t") {
+		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\t", `\t`).Replace(text) + "'"
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
 
 // formatFlags are the flags that say in which format the lines are.
 type formatFlags struct {
