@@ -203,7 +203,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
 	flags.StringVar(&k.where, "where", "", "`FILTER` of the lines to count, such as 'status >= 500'")
-	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or both")
+	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or bytes,duration")
 	flags.StringSliceVar(&k.visitors, "visitors", nil, "also count visitors by `WHAT`: day, or day,country")
 	flags.Var(&k.maxCells, "max-cells", "number of cells of one day and --by, above which the smallest count as (other); 0: 100,000")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
