@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -232,6 +233,7 @@ func TestNewsOfAStreamIsCountedInBetween(t *testing.T) {
 	channel := openWeb(t, redistest.URL(t))
 	var running, working sync.WaitGroup
 	resting := shipStream(t, &running, channel, "resting")
+	var worker *Worker
 	large, counted := logFile(t, "large", 3000), make(chan int64, 2)
 	watch := &lineWatch{Aggregation: newCounting(t, nil), at: streamBlock + 1000, reached: func() {
 		_, _ = io.WriteString(resting, streamLines("resting", streamBlock))
@@ -242,8 +244,11 @@ func TestNewsOfAStreamIsCountedInBetween(t *testing.T) {
 				return
 			}
 			if page.uncounted[0].raw == 2*streamBlock<<10 {
-				return
+				break
 			}
+		}
+		for time.Since(time.UnixMilli(worker.detoured.Load())) <= time.Duration(worker.detourTook.Load()) { // it does not look yet
+			runtime.Gosched()
 		}
 	}}
 	config := &WorkerConfig{Workers: 1, CommitInterval: 40 * time.Millisecond, Notify: func(e Event) {
@@ -253,7 +258,8 @@ func TestNewsOfAStreamIsCountedInBetween(t *testing.T) {
 		}
 		counted <- report.Subscriber.Tally.Lines
 	}}
-	worker, err := NewWorker(t.Context(), channel, "s", watch, config)
+	var err error
+	worker, err = NewWorker(t.Context(), channel, "s", watch, config)
 	if err != nil {
 		t.Fatal(err)
 	}
