@@ -37,7 +37,7 @@ workers/kinds: queue workers/kinds/command workers/kinds/email workers/kinds/log
 workers/kinds/command: queue workers workers/kinds/internal/fields
 workers/kinds/email: queue workers workers/kinds/internal/fields
 workers/kinds/internal/fields: queue workers
-workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo distribute/cuts
+workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/stream distribute/accesslog distribute/geo distribute/cuts
 workers/kinds/request: queue workers workers/kinds/internal/fields
 workers/metrics: workers queue
 workers/otel: workers queue

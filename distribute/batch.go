@@ -63,7 +63,7 @@ type Batch struct {
 // A BatchResult has the outcome of each file and the counts.
 type BatchResult struct {
 	Files    []ShippedFile
-	Problems []*FileError // files that were counted in part or not at all
+	Problems []*stream.FileError // files that were counted in part or not at all
 	Report   Report
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
 	"path/filepath"
 
 	"skidway/distribute"
@@ -91,26 +90,4 @@ func ExampleShipper_Follow() {
 	must(shipper.Follow(ctx, []string{filepath.Dir(path)}))
 	// Output:
 	// access.log shipped shipped
-}
-
-func ExampleListFiles() {
-	folder, err := os.MkdirTemp("", "example")
-	must(err)
-	defer func() { _ = os.RemoveAll(folder) }()
-	must(os.Mkdir(filepath.Join(folder, "old"), 0o700))
-	for _, name := range []string{"access.log", "old/access.log.1.gz", ".hidden"} {
-		must(os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o600))
-	}
-	list := distribute.ListFiles([]string{folder, filepath.Join(folder, "missing")}, distribute.ListOptions{})
-	for _, file := range list.Files {
-		name, _ := filepath.Rel(folder, file)
-		fmt.Println(name)
-	}
-	for _, problem := range list.Problems {
-		fmt.Println(filepath.Base(problem.Path)+":", problem.Err)
-	}
-	// Output:
-	// access.log
-	// old/access.log.1.gz
-	// missing: no such file or directory
 }

@@ -19,7 +19,7 @@ const followInterval = time.Second
 
 // Follow ships files as they appear and grow, of uncompressed files whole lines
 // only. It returns the cause when ctx is done, and nil after Stop. Paths
-// are files, patterns and directories, as for [ListFiles], and so are [ShipperConfig.Names],
+// are files, patterns and directories, as for [stream.ListFiles], and so are [ShipperConfig.Names],
 // without patterns; a missing one may appear later.
 // Workers with UntilDone do not wait for a shipper that follows.
 //
@@ -83,7 +83,7 @@ const giveUpAfter = time.Hour
 
 // look ships what is new in all files.
 func (f *follower) look(ctx context.Context) error {
-	list := ListFiles(f.paths, ListOptions{Members: f.config.Members, Names: f.config.Names})
+	list := stream.ListFiles(f.paths, stream.ListOptions{Members: f.config.Members, Names: f.config.Names})
 	f.report(list.Problems)
 	f.reportSkipped(list.Skipped)
 	for _, path := range list.Files {
@@ -115,10 +115,10 @@ func (f *follower) look(ctx context.Context) error {
 }
 
 // report reports each problem of a path once, and when it is over.
-func (f *follower) report(problems []*FileError) {
+func (f *follower) report(problems []*stream.FileError) {
 	now := map[string]bool{}
 	for _, problem := range problems {
-		if errors.Is(problem, ErrNoFiles) {
+		if errors.Is(problem, stream.ErrNoFiles) {
 			continue
 		}
 		now[problem.Path] = true
@@ -135,11 +135,12 @@ func (f *follower) report(problems []*FileError) {
 }
 
 // reportSkipped reports each file that is left out once.
-func (f *follower) reportSkipped(files []ShippedFile) {
+func (f *follower) reportSkipped(files []stream.SkippedFile) {
 	now := map[string]bool{}
 	for _, file := range files {
 		if now[file.Path] = true; !f.skipped[file.Path] {
-			f.config.Notify.send(Event{Kind: EventShipped, File: file.Path, Shipped: file})
+			shipped := ShippedFile{Path: file.Path, Outcome: Skipped, Reason: file.Reason}
+			f.config.Notify.send(Event{Kind: EventShipped, File: file.Path, Shipped: shipped})
 		}
 	}
 	f.skipped = now

@@ -84,6 +84,6 @@ func (f *ShippedFile) setFailure(err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		f.Outcome = Vanished
 	default:
-		f.Outcome, f.Err = Failed, &FileError{f.Path, err}
+		f.Outcome, f.Err = Failed, &stream.FileError{Path: f.Path, Err: err}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skidway/distribute/accesslog"
 	"skidway/distribute/stream"
 )
 
@@ -69,6 +70,13 @@ type Shipper struct {
 	sketches     sketches
 	forced       string       // end of the id of the current file if shipping is forced; the same at each try
 	bytes        atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
+}
+
+// AccessLogs chooses the files that can be access logs by their names, as
+// [accesslog.OtherLog] knows the others, and those whose name starts with a dot only if
+// hidden is true.
+func AccessLogs(hidden bool) stream.Members {
+	return stream.Members{Hidden: hidden, Skip: func(name string) string { return accesslog.OtherLog(name, nil) }}
 }
 
 // NewShipper returns a shipper for a channel. A nil config is the zero one; for an
@@ -296,7 +304,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 // failed stores and reports the error for which a source that was opened can't be shipped.
 func (s *Shipper) failed(result *ShippedFile, err error) {
 	if result.setFailure(err); result.Outcome == Vanished { // it was there: something that it needs was not
-		result.Outcome, result.Err = Failed, &FileError{result.Path, err}
+		result.Outcome, result.Err = Failed, &stream.FileError{Path: result.Path, Err: err}
 	}
 	s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
 }

@@ -37,7 +37,7 @@ type Worker struct {
 	queues  claimQueues
 
 	mu       sync.Mutex // guards what follows, the tallies of subscriptions, and calls of Notify
-	problems []*FileError
+	problems []*stream.FileError
 }
 
 // A subscription is one of the subscribers of a worker.
@@ -51,9 +51,9 @@ type subscription struct {
 // A WorkResult is what one worker has read and counted. A line that an earlier count
 // read without its end is in both tallies; the sums of a report count it once.
 type WorkResult struct {
-	Tally       Tally            // of all subscribers of the worker together
-	Subscribers map[string]Tally // of each of them
-	Problems    []*FileError     // files that were counted in part or not at all
+	Tally       Tally               // of all subscribers of the worker together
+	Subscribers map[string]Tally    // of each of them
+	Problems    []*stream.FileError // files that were counted in part or not at all
 }
 
 // An AbandonedError names files whose upload was abandoned and that were not
@@ -334,6 +334,6 @@ func (w *Worker) record(s *subscription, name string, result *fileResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if problem != nil {
-		w.problems = append(w.problems, &FileError{name, problem})
+		w.problems = append(w.problems, &stream.FileError{Path: name, Err: problem})
 	}
 }

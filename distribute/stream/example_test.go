@@ -89,3 +89,25 @@ func ExampleSniff() {
 	// gzip <nil>
 	// a 7z archive is not supported: convert it to plain lines, or compress these with gzip or zstd
 }
+
+func ExampleListFiles() {
+	folder, err := os.MkdirTemp("", "example")
+	must(err)
+	defer func() { _ = os.RemoveAll(folder) }()
+	must(os.Mkdir(filepath.Join(folder, "old"), 0o700))
+	for _, name := range []string{"access.log", "old/access.log.1.gz", ".hidden"} {
+		must(os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o600))
+	}
+	list := stream.ListFiles([]string{folder, filepath.Join(folder, "missing")}, stream.ListOptions{})
+	for _, file := range list.Files {
+		name, _ := filepath.Rel(folder, file)
+		fmt.Println(name)
+	}
+	for _, problem := range list.Problems {
+		fmt.Println(filepath.Base(problem.Path)+":", problem.Err)
+	}
+	// Output:
+	// access.log
+	// old/access.log.1.gz
+	// missing: no such file or directory
+}

@@ -24,6 +24,7 @@ import (
 	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/geo"
+	"skidway/distribute/stream"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
@@ -101,7 +102,7 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 		}
 		found = append(found, matches...)
 	}
-	list := distribute.ListFiles(found, distribute.ListOptions{Members: distribute.AccessLogs(false)})
+	list := stream.ListFiles(found, stream.ListOptions{Members: distribute.AccessLogs(false)})
 	if len(list.Problems) > 0 {
 		return nil, list.Problems[0]
 	}

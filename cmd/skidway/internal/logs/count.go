@@ -13,6 +13,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 	"skidway/distribute/cuts"
+	"skidway/distribute/stream"
 	"skidway/internal/handle"
 )
 
@@ -169,7 +170,7 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 		},
 	})
 	defer context.AfterFunc(stopping, batch.Stop)()
-	defer k.Console.ShowBytes(distribute.Bytes(files),
+	defer k.Console.ShowBytes(stream.Bytes(files),
 		func() int64 { bytes, _ := batch.Progress(); return bytes },
 		func() int64 { _, lines := batch.Progress(); return lines })()
 	result, err = batch.Run(ctx, files)
@@ -179,10 +180,10 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 // maxWindow returns the memory for windows of the shipper, and of the worker.
 func (k *counter) maxWindow() int64 { return int64(k.memory) / 2 }
 
-func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
-	var list []*distribute.FileError
+func shippingErrors(files []distribute.ShippedFile) []*stream.FileError {
+	var list []*stream.FileError
 	for _, f := range files {
-		var bad *distribute.FileError
+		var bad *stream.FileError
 		if errors.As(f.Err, &bad) {
 			list = append(list, bad)
 		}

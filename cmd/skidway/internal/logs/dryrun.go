@@ -75,7 +75,7 @@ func formatOf(p distribute.Preview, format *accesslog.Format) string {
 func stateOf(p distribute.Preview) string {
 	switch {
 	case p.Result.Err != nil:
-		return cli.WithHint(p.Result.Err.(*distribute.FileError).Err)
+		return cli.WithHint(p.Result.Err.(*stream.FileError).Err)
 	case p.SameAs != "":
 		return "begins as " + p.SameAs + ": only what it has more is new"
 	case p.Result.Outcome == distribute.Shipped && p.Result.Base > 0:

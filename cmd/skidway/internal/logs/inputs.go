@@ -148,18 +148,18 @@ func (k *inputs) readList(c *cobra.Command, args []string) error {
 // list lists standard input and the files of paths on the command line and of those that a
 // file lists, reports the paths that cannot be listed, and prints notes about those that are
 // left out. A pattern without a match is wrong usage.
-func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string) ([]string, []*distribute.FileError, error) {
+func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string) ([]string, []*stream.FileError, error) {
 	objects, problems, err := k.objects(ctx, console, slices.Concat(paths, k.listed))
 	if err != nil {
 		return nil, nil, err
 	}
-	list := distribute.ListFiles(local(paths), distribute.ListOptions{Members: distribute.AccessLogs(k.hidden), Names: local(k.listed)})
+	list := stream.ListFiles(local(paths), stream.ListOptions{Members: distribute.AccessLogs(k.hidden), Names: local(k.listed)})
 	list.Files, list.Problems = append(list.Files, objects...), append(list.Problems, problems...)
 	if k.stdin != nil {
 		list.Files = slices.Insert(list.Files, 0, stdinName)
 	}
 	for _, bad := range list.Problems {
-		if errors.Is(bad, distribute.ErrNoMatch) {
+		if errors.Is(bad, stream.ErrNoMatch) {
 			return nil, nil, cli.AsUsage(bad)
 		}
 	}
@@ -198,7 +198,7 @@ func isObject(path string) bool { return strings.HasPrefix(path, s3.Scheme) }
 func local(paths []string) []string { return slices.DeleteFunc(slices.Clone(paths), isObject) }
 
 // objects lists the objects of the paths that are in buckets.
-func (k *inputs) objects(ctx context.Context, console *cli.Console, paths []string) (objects []string, problems []*distribute.FileError, err error) {
+func (k *inputs) objects(ctx context.Context, console *cli.Console, paths []string) (objects []string, problems []*stream.FileError, err error) {
 	for _, path := range paths {
 		if !isObject(path) {
 			continue
@@ -217,7 +217,7 @@ func (k *inputs) objects(ctx context.Context, console *cli.Console, paths []stri
 			return nil, nil, cli.AsUsage(fmt.Errorf("%q: %w", path, err))
 		}
 		if err != nil {
-			problems = append(problems, &distribute.FileError{Path: path, Err: err})
+			problems = append(problems, &stream.FileError{Path: path, Err: err})
 		}
 		for _, object := range found {
 			if kind := accesslog.OtherLog(object, nil); kind != "" && object != path {

@@ -13,6 +13,7 @@ import (
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/stream"
 	"skidway/internal/samplelog"
 )
 
@@ -101,7 +102,7 @@ parsed. The same seed writes the same lines. It never overwrites a file.`,
 		if err := a.PrintLine(strings.Join(paths, "\n")); err != nil {
 			return err
 		}
-		a.Console.Notice("%s lines, %s", humanize.Comma(int64(lines)), humanize.IBytes(uint64(distribute.Bytes(paths))))
+		a.Console.Notice("%s lines, %s", humanize.Comma(int64(lines)), humanize.IBytes(uint64(stream.Bytes(paths))))
 		return nil
 	})
 	return c

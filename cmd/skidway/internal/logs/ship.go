@@ -127,7 +127,7 @@ func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channe
 	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) { printEvent(s.Console, e) }))
 	defer context.AfterFunc(stopping, shipper.Stop)()
 	started := time.Now()
-	hide := s.Console.ShowBytes(distribute.Bytes(files), shipper.Progress, nil)
+	hide := s.Console.ShowBytes(stream.Bytes(files), shipper.Progress, nil)
 	results, err := shipper.Ship(ctx, files)
 	hide()
 	if err != nil {

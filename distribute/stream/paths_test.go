@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"skidway/distribute/stream"
 )
 
 // tree makes files in a new folder: "a/b.log" is a file, "a/b/" a directory,
@@ -205,7 +203,7 @@ func TestPatternsListWhatTheyMatch(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %v", pattern, got, problems, want)
 		}
 	}
-	hidden := ListFiles([]string{root + "/sub", root + "/*a3*"}, ListOptions{Members: stream.Members{Hidden: true}})
+	hidden := ListFiles([]string{root + "/sub", root + "/*a3*"}, ListOptions{Members: Members{Hidden: true}})
 	if want := []string{root + "/.a3.log", root + "/sub/.d.log", root + "/sub/c.log"}; !slices.Equal(hidden.Files, want) {
 		t.Errorf("with hidden files: %q, want %q", hidden.Files, want)
 	}
@@ -219,7 +217,7 @@ func TestFileThatIsDeletedDuringTheListingIsNoProblem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	members := stream.Members{Skip: func(name string) string {
+	members := Members{Skip: func(name string) string {
 		if name == "gone.log" { // the folder is read, and the file is not looked at yet
 			_ = os.Remove(filepath.Join(folder, name))
 		}

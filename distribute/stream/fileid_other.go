@@ -1,6 +1,6 @@
 //go:build !unix
 
-package distribute
+package stream
 
 import "io/fs"
 

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"errors"
@@ -8,9 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"skidway/distribute/accesslog"
-	"skidway/distribute/stream"
 )
 
 // Errors of [ListFiles].
@@ -34,15 +31,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // ListOptions has options of [ListFiles]. The zero value is ready to use.
 type ListOptions struct {
-	stream.Members          // files of directories are chosen as members of archives are
-	Names          []string // further paths, none of which is a pattern
-}
-
-// AccessLogs chooses the files that can be access logs by their names, as
-// [accesslog.OtherLog] knows the others, and those whose name starts with a dot only if
-// hidden is true.
-func AccessLogs(hidden bool) stream.Members {
-	return stream.Members{Hidden: hidden, Skip: func(name string) string { return accesslog.OtherLog(name, nil) }}
+	Members          // files of directories are chosen as members of archives are
+	Names   []string // further paths, none of which is a pattern
 }
 
 // A FileList is what [ListFiles] found.
@@ -51,19 +41,23 @@ type FileList struct {
 	Problems   []*FileError  // paths that can't be read
 	Duplicates []Duplicate   // paths of files that are listed under another path, or twice
 	Vanished   []string      // files and folders that were deleted during the listing
-	Skipped    []ShippedFile // files of directories that [stream.Members] leaves out, with their reasons
+	Skipped    []SkippedFile // files of directories that [Members] leaves out
 	Special    int           // number of pipes, sockets and devices in directories or that a pattern matches: they are not listed
 }
 
 // A Duplicate is a path that leads to a file that is listed as Listed.
 type Duplicate struct{ Path, Listed string }
 
+// A SkippedFile is a file that is left out, with the reason.
+type SkippedFile struct{ Path, Reason string }
+
 // ListFiles returns the files of a list of files, patterns (as of [filepath.Match], unless a
-// file has that name) and directories, each file once: also if several paths, links or names lead to it. Of a
-// directory it returns every regular file at any depth, of a pattern every regular file and directory, except those whose name, or whose
-// folder's name, starts with a dot, and those that [stream.Members] leaves out. A link to a file counts as the file; a link to a folder,
-// inside a directory, is not followed. A path that can't be read is a problem, and the others
-// are listed.
+// file has that name) and directories, each file once: also if several paths, links or names
+// lead to it. Of a directory it returns every regular file at any depth, of a pattern every
+// regular file and directory, except those whose name, or whose folder's name, starts with a
+// dot, and those that [Members] leaves out. A link to a file counts as the file; a link to a
+// folder, inside a directory, is not followed. A path that can't be read is a problem, and the
+// others are listed.
 func ListFiles(paths []string, options ListOptions) FileList {
 	l := lister{ListOptions: options}
 	for _, path := range paths {
@@ -132,7 +126,7 @@ func (l *lister) addPath(path string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		l.problem(path, stream.PlainError(err))
+		l.problem(path, PlainError(err))
 	case info.IsDir():
 		before := l.entries()
 		l.addFolder(path)
@@ -168,7 +162,7 @@ func (l *lister) addFolder(root string) {
 			l.Vanished = append(l.Vanished, shown)
 			return nil
 		case err != nil:
-			l.problem(shown, stream.PlainError(err))
+			l.problem(shown, PlainError(err))
 			return nil
 		case path == walked:
 			return nil
@@ -188,7 +182,7 @@ func (l *lister) addFolder(root string) {
 func (l *lister) addEntry(path, shown string, entry fs.DirEntry) {
 	if l.Skip != nil {
 		if reason := l.Skip(entry.Name()); reason != "" {
-			l.Skipped = append(l.Skipped, ShippedFile{Path: shown, Outcome: Skipped, Reason: reason})
+			l.Skipped = append(l.Skipped, SkippedFile{shown, reason})
 			return
 		}
 	}
@@ -198,7 +192,7 @@ func (l *lister) addEntry(path, shown string, entry fs.DirEntry) {
 	case errors.Is(err, fs.ErrNotExist) && !link:
 		l.Vanished = append(l.Vanished, shown)
 	case err != nil:
-		l.problem(shown, stream.PlainError(err))
+		l.problem(shown, PlainError(err))
 	case info.Mode().IsRegular():
 		l.found = append(l.found, foundFile{shown, info, link})
 	case !info.IsDir():
