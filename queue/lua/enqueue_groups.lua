@@ -18,9 +18,9 @@ local function add_groups(ids, i)
   while i <= last do
     if ARGV[i] == 'plain' then
       local line, kind, more = tonumber(ARGV[i + 1]), ARGV[i + 2], tonumber(ARGV[i + 3])
-      local letter = letter_of(line)
+      local key, letter = KEYS[line], letter_of(line)
       for a = i + 4, i + 3 + more do
-        local id = letter .. add_entry(KEYS[line], kind, ARGV[a])
+        local id = letter .. add_entry(key, kind, ARGV[a])
         n = n + 1
         ids[n] = id
         event('enqueued', id)

@@ -5,9 +5,10 @@
 --       n records
 -- Returns 'ok', 1 if the queue keeps events else 0, and an id for each job, in order;
 -- {'format', format}.
--- @include int clock format streams entry
--- @lazy make_fold added fold
+-- @include int clock format streams
 local call = redis.call
+-- @include entry
+-- @lazy make_fold added fold
 local stored_format, max_events, day = unpack(call('HMGET', META, 'format', 'events', 'day'))
 if stored_format and stored_format ~= FORMAT then return {'format', stored_format} end
 
@@ -24,10 +25,10 @@ local ids, n = {'ok', max_events and 1 or 0}, 2
 local i, last = 1, #ARGV
 while i <= last do
   local line, kind, more = tonumber(ARGV[i]), ARGV[i + 1], tonumber(ARGV[i + 2])
-  local letter = string.sub('hnl', line, line)
+  local key, letter = KEYS[line], string.sub('hnl', line, line)
   for a = i + 3, i + 2 + more do
     n = n + 1
-    ids[n] = letter .. add_entry(KEYS[line], kind, ARGV[a])
+    ids[n] = letter .. add_entry(key, kind, ARGV[a])
     if max_events then
       call('XADD', EVENTS, 'MAXLEN', '~', max_events, '*', 'event', 'enqueued', 'id', ids[n])
     end
