@@ -2,6 +2,7 @@ package htmlreport
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,9 @@ type cubeRow struct {
 }
 
 func (c *cube) add(values []string, day, days int, n int64) {
+	if n == 0 {
+		return
+	}
 	key := strings.Join(values, "\x1f")
 	row := c.at[key]
 	if row == nil {
@@ -113,7 +117,9 @@ type calendar struct {
 	prior *period // the days with which they are compared
 }
 
-func newCalendar(tables []cuts.Table) (c calendar, ok bool) {
+// newCalendar returns the days that were asked for, or, if these are more than maxDays, those of them that were
+// counted. It returns nil if there are none, and a [TooManyDaysError].
+func newCalendar(tables []cuts.Table) (*calendar, error) {
 	from, to, before := "", "", ""
 	for _, t := range tables {
 		if t.From == "" || t.To == "" {
@@ -124,23 +130,44 @@ func newCalendar(tables []cuts.Table) (c calendar, ok bool) {
 		}
 		to, before = max(to, t.To), max(before, t.BeforeFrom)
 	}
-	if from == "" {
-		return c, false
+	if before == "" && daysBetween(from, to) >= maxDays {
+		from, to = countedDays(tables)
 	}
-	first, last := date(from), date(to)
-	c.first, c.n = first, int(last.Sub(first)/day)+1
+	if from == "" || from > to {
+		return nil, nil
+	}
+	c := &calendar{first: date(from), n: daysBetween(from, to) + 1}
 	c.shown = period{0, c.n - 1}
 	if before != "" {
-		distance := int(first.Sub(date(before)) / day)
+		distance := daysBetween(before, from)
 		c.first, c.n = date(before), c.n+distance
 		c.shown, c.prior = period{distance, c.n - 1}, &period{0, distance - 1}
 	}
-	return c, c.n > 0 && c.n <= maxDays
+	if c.n > maxDays {
+		return nil, &TooManyDaysError{First: c.first.Format(time.DateOnly), Last: to, Days: c.n}
+	}
+	return c, nil
 }
+
+// countedDays returns the first and the last day of the rows of tables, empty if there is none.
+func countedDays(tables []cuts.Table) (first, last string) {
+	for _, t := range tables {
+		place := slices.Index(t.By, "day")
+		for _, row := range t.Rows {
+			if day := row.Values[place]; first == "" || day < first {
+				first = day
+			}
+			last = max(last, row.Values[place])
+		}
+	}
+	return first, last
+}
+
+func daysBetween(from, to string) int { return int(date(to).Sub(date(from)) / day) }
 
 const (
 	day     = 24 * time.Hour
-	maxDays = 2 * 4096
+	maxDays = 2 * cuts.MaxDays
 )
 
 func date(text string) time.Time {
@@ -179,8 +206,7 @@ func cubes(tables []cuts.Table, days calendar, listed int) (all []*cube) {
 		}
 	}
 	for _, c := range kept {
-		c.fill(days)
-		c.shorten(listed)
+		c.fill(days, listed)
 	}
 	return kept
 }
@@ -214,45 +240,85 @@ func dimsOf(column string, by []string) (dims []string) {
 	return dims
 }
 
-// fill adds the rows of the table.
-func (c *cube) fill(days calendar) {
+// each calls yield with the numbers of all days: the values of the dimensions, which are used again, and the row
+// of the table.
+func (c *cube) each(days calendar, yield func(values []string, place int, n int64, row *cuts.Row)) {
 	t := c.table
 	dayColumn := slices.Index(t.By, "day")
-	distance := days.shown.from
-	listColumn := slices.Index(t.By, c.list())
-	least, moved := map[string]bool{}, false
+	columns := make([]int, len(c.Dims))
+	for i, dim := range c.Dims {
+		switch dim {
+		case who:
+			columns[i] = slices.IndexFunc(t.By, isCrawler)
+		case class:
+			columns[i] = slices.IndexFunc(t.By, isStatus)
+		default:
+			columns[i] = slices.Index(t.By, dim)
+		}
+	}
 	values := make([]string, len(c.Dims))
-	for _, row := range t.Rows {
+	for r := range t.Rows {
+		row := &t.Rows[r]
 		skip := false
 		for i, dim := range c.Dims {
-			switch dim {
-			case who:
-				values[i] = whoOf(row.Values[slices.IndexFunc(t.By, isCrawler)])
-			case class:
-				values[i] = classOf(row.Values[slices.IndexFunc(t.By, isStatus)])
-			default:
-				values[i] = row.Values[slices.Index(t.By, dim)]
-				skip = isCrawler(dim) && values[i] == "-"
+			values[i] = row.Values[columns[i]]
+			switch {
+			case dim == who:
+				values[i] = whoOf(values[i])
+			case dim == class:
+				values[i] = classOf(values[i])
+			case isCrawler(dim):
+				skip = values[i] == "-"
 			}
 		}
 		place := days.place(row.Values[dayColumn])
 		if skip || place < 0 {
 			continue
 		}
-		if listColumn >= 0 {
-			least[values[0]] = least[values[0]] || row.AtLeast
-			moved = moved || values[0] == cuts.Other
-		}
-		if row.Requests != 0 {
-			c.add(values, place, days.n, row.Requests)
-		}
-		if row.Before != nil && row.Before.Requests != 0 && place-distance >= 0 {
-			c.add(values, place-distance, days.n, row.Before.Requests)
+		yield(values, place, row.Requests, row)
+		if earlier := place - days.shown.from; row.Before != nil && earlier >= 0 {
+			yield(values, earlier, row.Before.Requests, row)
 		}
 	}
+}
+
+// fill adds the rows of the table. All values of a list but the highest ones are added up to one, but for
+// countries, which are few. So only these have a number for each day, however many values there are.
+func (c *cube) fill(days calendar, listed int) {
+	if c.list() == "" {
+		c.each(days, func(values []string, place int, n int64, _ *cuts.Row) { c.add(values, place, days.n, n) })
+		c.sort()
+		return
+	}
+	totals, least, moved := map[string]int64{}, map[string]bool{}, false
+	c.each(days, func(values []string, _ int, n int64, row *cuts.Row) {
+		if n != 0 {
+			totals[values[0]] += n
+		}
+		if row.AtLeast {
+			least[values[0]] = true
+		}
+		moved = moved || values[0] == cuts.Other
+	})
 	if moved {
 		c.least = least
 	}
+	if ranked := rank(totals); len(ranked) > listed && (c.list() != "country" || listed != lists) {
+		for _, value := range ranked[listed:] {
+			delete(totals, value)
+			if c.least[value] {
+				c.least[rest] = true
+			}
+		}
+	}
+	c.each(days, func(values []string, place int, n int64, _ *cuts.Row) {
+		if _, high := totals[values[0]]; !high {
+			values = slices.Clone(values)
+			values[0] = rest
+		}
+		c.add(values, place, days.n, n)
+	})
+	c.sort()
 }
 
 func whoOf(value string) string {
@@ -272,52 +338,17 @@ func classOf(status string) string {
 	return status
 }
 
-// total returns the sum of the rows with the same value in a list.
-func (c *cube) totals() map[string]int64 {
-	return c.sums(c.list(), "", period{0, len(c.Rows[0].Days) - 1})
-}
-
 // ranked returns the values of a list, the highest first.
 func (c *cube) ranked() []string {
 	if len(c.Rows) == 0 {
 		return nil
 	}
-	totals := c.totals()
-	var values []string
-	for value := range totals {
-		values = append(values, value)
-	}
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(a, b)) })
-	return values
+	return rank(c.sums(c.list(), "", period{0, len(c.Rows[0].Days) - 1}))
 }
 
-// shorten adds up all values of a list but the highest ones to one. Countries are left, which are few.
-func (c *cube) shorten(listed int) {
-	if c.list() == "" || c.list() == "country" && listed == lists {
-		c.sort()
-		return
-	}
-	ranked := c.ranked()
-	if len(ranked) > listed {
-		moved := map[string]bool{}
-		for _, value := range ranked[listed:] {
-			moved[value] = true
-		}
-		rows := c.Rows
-		c.Rows, c.at = nil, map[string]*cubeRow{}
-		for _, row := range rows {
-			if moved[row.Values[0]] {
-				if c.least[row.Values[0]] {
-					c.least[rest] = true
-				}
-				row.Values[0] = rest
-			}
-			for i, n := range row.Days {
-				c.add(row.Values, i, len(row.Days), n)
-			}
-		}
-	}
-	c.sort()
+// rank returns the values with some totals, the highest first.
+func rank(totals map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(totals), func(a, b string) int { return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(a, b)) })
 }
 
 // sort puts rows in the order of their list, the highest first.

@@ -18,7 +18,7 @@ type figure struct{ Key, Name, Value, Note string }
 const maxFigures = 6
 
 // figures sets the figures: those of the list below that were counted.
-func (p *page) figures(report distribute.Report, all []*cube, total *cube, days calendar) {
+func (p *page) figures(report distribute.Report, all []*cube, total *cube, days calendar, visitors visitors) {
 	sum := func(c *cube, dim, value string, at *period) (n int64) {
 		if at == nil {
 			return 0
@@ -44,6 +44,9 @@ func (p *page) figures(report distribute.Report, all []*cube, total *cube, days 
 	}
 	requests := everything(total, &days.shown)
 	add("all", "Requests", short(requests), compared(short(requests/int64(days.shown.days()))+" a day", requests, everything(total, days.prior)))
+	if visitors.known {
+		add("", visitorFigure, "≈ "+short(visitors.total), compared(shownDays(days), visitors.total, visitors.before))
+	}
 	if total.has(who) {
 		for _, f := range []struct{ value, key, name string }{{people, "people", "People"}, {crawler, "crawlers", "Crawlers"}} {
 			n := sum(total, who, f.value, &days.shown)
@@ -70,6 +73,23 @@ func (p *page) figures(report distribute.Report, all []*cube, total *cube, days 
 	}
 	add("", "Lines", short(tally.Lines), "in "+humanize.Comma(tally.Files)+" files")
 	add("", "Unparsable", short(tally.Unparsable), share(tally.Unparsable, tally.Lines)+" of all lines")
+}
+
+// visitorFigure is the name of the figure of visitors.
+const visitorFigure = "Visitors"
+
+// HasVisitors reports whether the page shows visitors.
+func (p *page) HasVisitors() bool {
+	return slices.ContainsFunc(p.Figures, func(f figure) bool { return f.Name == visitorFigure })
+}
+
+// shownDays returns the days that are shown at first as text. The number of visitors of others is not known.
+func shownDays(days calendar) string {
+	first, last := dayName(days.at(days.shown.from)), dayName(days.at(days.shown.to))
+	if first == last {
+		return first
+	}
+	return first + " to " + last
 }
 
 // countries returns the number of countries with requests in a period.
@@ -135,11 +155,12 @@ type month struct {
 type monthDay struct {
 	Name                        string
 	N, People, Crawlers, Before string
+	Visitors                    string
 	Hidden                      bool
 }
 
 // monthsOf returns the tables of all days, of which those that are not shown at first are hidden.
-func monthsOf(c *cube, days calendar) (all []month) {
+func monthsOf(c *cube, days calendar, visitors visitors) (all []month) {
 	everything := period{0, days.n - 1}
 	line := linesOf(c, everything)
 	var persons, crawlers []float64
@@ -157,6 +178,9 @@ func monthsOf(c *cube, days calendar) (all []month) {
 		d := monthDay{Name: at.Format(time.DateOnly), N: humanize.Comma(int64(line[i])), Hidden: i < days.shown.from || i > days.shown.to}
 		if persons != nil {
 			d.People, d.Crawlers = humanize.Comma(int64(persons[i])), humanize.Comma(int64(crawlers[i]))
+		}
+		if n, known := visitors.days[d.Name]; known {
+			d.Visitors = "≈ " + humanize.Comma(n)
 		}
 		if !d.Hidden {
 			m.Hidden = false
@@ -190,10 +214,12 @@ func (p *page) account(report distribute.Report) {
 	}
 	row("Counted", "", t.Counted, true)
 	row("Unknown country", "private, missing or unknown address (ZZ)", t.Unknown, true)
-	row("Filtered", "not of the lines that were to be counted", t.Filtered, false)
-	row("Expired", "of days that are not kept", t.Expired, false)
+	row("Filtered", "not of the lines that were to be counted", t.Filtered, report.Settings.Where != nil)
+	row("Expired", "of days that are not kept", t.Expired, report.Settings.Keep > 0)
 	row("Unparsable", "blank or in no known format", t.Unparsable, true)
 	p.Account = append(p.Account, accountRow{"Lines", "of all days", humanize.Comma(t.Lines), true})
+	row("Private addresses", "a part of unknown country", t.Private, report.Settings.UsePlaces())
+	row("Crawlers", "a part of counted and unknown country", t.Crawlers, report.Settings.HasCrawlers())
 	for _, bad := range report.Problems {
 		p.Problems = append(p.Problems, problem{printable(bad.File), printable(bad.Detail)})
 	}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"skidway/distribute"
 	"skidway/distribute/accesslog/agents"
 	"skidway/distribute/cuts"
@@ -28,6 +30,9 @@ type Options struct {
 
 	// Generated is the time that the page shows as that of the report.
 	Generated time.Time
+
+	// Where is the filter of the query of the report, beside that of its settings; empty: none.
+	Where string
 
 	// Attribution is the credit of a country database; empty: none.
 	Attribution string
@@ -44,6 +49,17 @@ type TooLargeError struct{ Bytes, MaxBytes int }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the page has %d bytes with the fewest details, more than %d: choose fewer days, or allow more", e.Bytes, e.MaxBytes)
+}
+
+// A TooManyDaysError is the error for a report of more days than a page can have, those with which they are
+// compared among them.
+type TooManyDaysError struct {
+	First, Last string
+	Days        int
+}
+
+func (e *TooManyDaysError) Error() string {
+	return fmt.Sprintf("a page has at most %s days, and from %s to %s are %s: choose fewer days", humanize.Comma(maxDays), e.First, e.Last, humanize.Comma(int64(e.Days)))
 }
 
 // ErrNoDays is the error for a report whose tables have no column day, see [Query].
@@ -81,7 +97,7 @@ var details = []detail{{everyCountry, lists}, {100, lists}, {50, lists}, {25, li
 const everyCountry = 1 << 20
 
 // Write writes the page of a report, whose tables are those of [Query]. It is a file of HTML that needs
-// nothing else. Errors are [ErrNoDays], a [TooLargeError], and those of w.
+// nothing else. Errors are [ErrNoDays], a [TooManyDaysError], a [TooLargeError], and those of w.
 func Write(w io.Writer, report distribute.Report, options Options) error {
 	hasDay := func(t cuts.Table) bool { return slices.Contains(t.By, "day") }
 	counted := len(report.Tables) > 0
@@ -89,11 +105,15 @@ func Write(w io.Writer, report distribute.Report, options Options) error {
 	if len(report.Tables) == 0 && counted {
 		return ErrNoDays
 	}
+	days, err := newCalendar(report.Tables)
+	if err != nil {
+		return err
+	}
 	bound := cmp.Or(options.MaxBytes, DefaultMaxBytes)
 	size := 0
 	for _, d := range details {
 		var page strings.Builder
-		if err := pageTemplate().Execute(&page, newPage(report, options, d)); err != nil {
+		if err := pageTemplate().Execute(&page, newPage(report, options, days, d)); err != nil {
 			return err
 		}
 		if size = page.Len(); size <= bound {
@@ -104,7 +124,8 @@ func Write(w io.Writer, report distribute.Report, options Options) error {
 	return &TooLargeError{size, bound}
 }
 
-// Query returns what a page shows of counts with some settings: for each cut its dimensions by day.
+// Query returns what a page shows of counts with some settings: for each cut its dimensions by day, and the days
+// alone if visitors are counted.
 func Query(settings cuts.Settings) (by [][]string) {
 	for _, cut := range settings.Cuts {
 		names := []string{"day"}
@@ -115,12 +136,16 @@ func Query(settings cuts.Settings) (by [][]string) {
 		}
 		by = append(by, names)
 	}
+	if days := []string{"day"}; settings.Visitors != nil && !slices.ContainsFunc(by, func(names []string) bool { return slices.Equal(names, days) }) {
+		by = append(by, days)
+	}
 	return by
 }
 
 // A page has what the template shows.
 type page struct {
 	Title, Heading, Of, Range string
+	Filters                   []string    // that requests match
 	StyleHash, ScriptHash     template.JS // base64
 	Style                     template.CSS
 	Script                    template.JS
@@ -130,6 +155,7 @@ type page struct {
 	Compared   bool
 	Spans      []int // the last so many days can be chosen; empty: no days were counted, or one
 	HasWho     bool
+	Visitors   bool // the days have visitors
 	Classes    []string
 	Figures    []figure
 	Map        *worldmap.Drawing
@@ -156,7 +182,9 @@ func hashOf(text string) template.JS {
 	return template.JS("sha256-" + base64.StdEncoding.EncodeToString(sum[:])) //nolint:gosec // letters and digits
 }
 
-func newPage(report distribute.Report, options Options, d detail) *page {
+func newPage(report distribute.Report, options Options, days *calendar, d detail) *page {
+	visitors := visitorsOf(report.Tables)
+	report.Tables = withoutParts(report.Tables)
 	p := &page{
 		Heading: headingOf(report.Tables), StyleHash: hashOf(pageStyle()), ScriptHash: hashOf(wholeScript()),
 		Style: template.CSS(pageStyle()), Script: template.JS(wholeScript()), FirstTable: "report", //nolint:gosec // our own files
@@ -167,9 +195,14 @@ func newPage(report distribute.Report, options Options, d detail) *page {
 		p.Of = fmt.Sprintf("Channel %s, counted by %s.", options.Channel, report.Subscriber.Name)
 		p.Title += ": " + options.Channel
 	}
+	for _, filter := range []string{report.Settings.Where.String(), options.Where} {
+		if filter != "" {
+			p.Filters = append(p.Filters, printable(filter))
+		}
+	}
 	p.account(report)
-	if days, ok := newCalendar(report.Tables); ok {
-		p.counts(report, days, d)
+	if days != nil {
+		p.counts(report, *days, d, visitors)
 	}
 	p.notes(report, options)
 	return p
@@ -194,7 +227,7 @@ func headingOf(tables []cuts.Table) string {
 }
 
 // counts sets all that shows counts.
-func (p *page) counts(report distribute.Report, days calendar, d detail) {
+func (p *page) counts(report distribute.Report, days calendar, d detail, visitors visitors) {
 	all := cubes(report.Tables, days, d.listed)
 	p.Days, p.Compared = &days, days.prior != nil
 	p.Range = rangeText(days)
@@ -223,9 +256,10 @@ func (p *page) counts(report distribute.Report, days calendar, d detail) {
 	if p.Map == nil && len(p.Tables) > 0 {
 		p.FirstTable = "t-" + p.Tables[0].ID
 	}
-	p.figures(report, all, total, days)
+	p.figures(report, all, total, days, visitors)
 	p.Plot = newPlot(total, p.HasWho, days)
-	p.Months = monthsOf(total, days)
+	p.Visitors = len(visitors.days) > 0
+	p.Months = monthsOf(total, days, visitors)
 	p.Data = encode(days, all, values, d.weekly)
 	p.detailNotes(report.Tables, d, len(values["country"]))
 }
@@ -319,6 +353,9 @@ func (p *page) notes(report distribute.Report, options Options) {
 	}
 	if options.Attribution != "" {
 		p.Notes = append(p.Notes, options.Attribution+".")
+	}
+	if p.HasVisitors() {
+		p.Notes = append(p.Notes, "A visitor is a pair of address and user agent that is no crawler, and counts once in all days of a number. Numbers of visitors are estimates (≈) with a standard error of 0.81 %; they are of everyone but crawlers, whatever is chosen.")
 	}
 	if p.Map != nil {
 		p.Notes = append(p.Notes, worldmap.Credit)

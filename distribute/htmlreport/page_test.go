@@ -2,6 +2,8 @@ package htmlreport_test
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -142,5 +144,104 @@ func TestPageOfDaysWithoutCounts(t *testing.T) {
 	text := page(t, report(cuts.Table{By: []string{"day", "country", "status"}, From: "2026-11-01", To: "2026-11-03"}), 0)
 	if !strings.Contains(text, "1 Nov to 3 Nov 2026, 3 days.") {
 		t.Error("the page lacks its days")
+	}
+}
+
+func TestLongRangesHaveTheCountedDays(t *testing.T) {
+	t.Parallel()
+	table := cuts.Table{By: []string{"day"}, From: "0001-01-01", To: "9999-12-31", Rows: []cuts.Row{
+		{Values: []string{"2026-11-01"}, Counts: cuts.Counts{Requests: 731}}, {Values: []string{"2026-11-04"}, Counts: cuts.Counts{Requests: 93}},
+	}}
+	if text := page(t, report(table), 0); !strings.Contains(text, "1 Nov to 4 Nov 2026, 4 days.") || !strings.Contains(text, "824") {
+		t.Error("the page lacks its days")
+	}
+	table.Rows = nil
+	if text := page(t, report(table), 0); !strings.Contains(text, "Nothing was counted in these days") {
+		t.Error("a page without counts shows days")
+	}
+}
+
+func TestTooManyDaysAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, table := range []cuts.Table{
+		{By: []string{"day"}, From: "1970-01-01", To: "2026-11-01", Rows: []cuts.Row{{Values: []string{"1970-01-01"}}, {Values: []string{"2026-11-01"}}}},
+		{By: []string{"day"}, From: "2015-06-24", To: "2026-11-01", BeforeFrom: "2004-02-14", BeforeTo: "2015-06-23"},
+	} {
+		var tooMany *htmlreport.TooManyDaysError
+		err := htmlreport.Write(&strings.Builder{}, report(table), htmlreport.Options{})
+		if !errors.As(err, &tooMany) || tooMany.Days <= 8192 || tooMany.Last != "2026-11-01" {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+func TestPageNamesItsFilters(t *testing.T) {
+	t.Parallel()
+	r := report(newSite().table("day,country", "2026-10-23", 7, 1e4, false))
+	r.Settings, _ = cuts.ParseSettings("country-day by=day,country where=status >= 500 && path != \"<b>\"")
+	var text strings.Builder
+	if err := htmlreport.Write(&text, r, htmlreport.Options{Where: `country == "DE"`}); err != nil {
+		t.Fatal(err)
+	}
+	if want := `Only requests that match <code>status &gt;= 500 &amp;&amp; path != &#34;&lt;b&gt;&#34;</code> and <code>country == &#34;DE&#34;</code>.`; !strings.Contains(text.String(), want) {
+		t.Errorf("the page lacks %s", want)
+	}
+	if strings.Contains(page(t, report(r.Tables...), 0), "Only requests") {
+		t.Error("a page without filters names some")
+	}
+}
+
+// A list of the numbers of each day for each of these paths has 117 MB.
+func TestManyValuesNeedLittleMemory(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	const days, values = 365, 40_000
+	table := cuts.Table{By: []string{"day", "path"}, From: "2025-11-20", To: "2026-11-19"}
+	for i := range values {
+		table.Rows = append(table.Rows, cuts.Row{
+			Values: []string{addDays(table.From, i%days), fmt.Sprintf("/%d", i)}, Counts: cuts.Counts{Requests: 1 + int64(i/(values-2))},
+		})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text := page(t, report(table), 0)
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 60 {
+		t.Errorf("%d MB were allocated", used)
+	}
+	for _, want := range []string{"<th scope=\"row\">/39999<td>2<", "<th scope=\"row\">(all others)<td>39,950<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestPageShowsVisitors(t *testing.T) {
+	t.Parallel()
+	count := func(requests, visitors int64) cuts.Counts {
+		return cuts.Counts{Requests: requests, Visitors: visitors}
+	}
+	before, none := count(70, 40), count(0, 0)
+	days := cuts.Table{
+		By: []string{"day"}, HasVisitors: true, From: "2026-11-03", To: "2026-11-04", BeforeFrom: "2026-11-01", BeforeTo: "2026-11-02",
+		Total: count(90, 51), TotalBefore: &before, Rows: []cuts.Row{
+			{Values: []string{"2026-11-03"}, Counts: count(50, 31), Before: &before}, {Values: []string{"2026-11-04"}, Counts: count(40, 27), Before: &none},
+		},
+	}
+	countries := days
+	countries.By, countries.Rows = []string{"day", "country"}, []cuts.Row{{Values: []string{"2026-11-03", "DE"}, Counts: count(90, 31), Before: &none}}
+	r := report(countries, days)
+	r.Settings, _ = cuts.ParseSettings("country-day by=day,country,crawler visitors=day,country keep=9d where=status > 0")
+	r.Subscriber.Tally = distribute.Tally{Lines: 190, Counted: 80, Unknown: 12, Filtered: 30, Expired: 47, Unparsable: 21, Private: 4, Crawlers: 6}
+	text := page(t, r, 0)
+	for _, want := range []string{
+		"<dt>Visitors</dt><dd class=\"n\">≈ 51</dd><dd>&#43;28 %, 3 Nov to 4 Nov</dd>", "<td>≈ 31<", "<td>≈ 27<", "<td>≈ 40<", "standard error of 0.81 %",
+		"Private addresses<span class=\"sub\">a part of unknown country</span></th><td class=\"n\">4<", "Crawlers<span class=\"sub\">a part of counted and unknown country</span></th><td class=\"n\">6<",
+		"<td class=\"n\">30<", "<td class=\"n\">47<", "count with --by day,country,crawler.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if by := fmt.Sprint(htmlreport.Query(r.Settings)); by != "[[day country crawler] [day]]" {
+		t.Errorf("the page asks for %s", by)
 	}
 }

@@ -83,6 +83,7 @@ where --by has crawler or crawler_class.`,
 	c.Flags().Var(&k.top, "top", "number of rows per day, the highest first; 0: all")
 	c.Flags().BoolVar(&k.force, "force", false, "count files with the same content each, too")
 	c.Flags().BoolVar(&k.dryRun, "dry-run", false, "print the files with their formats, and count nothing")
+	k.page.days = `--where 'day >= "2026-01-01"'`
 	k.page.addFlags(c)
 	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
@@ -137,7 +138,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 			page.Problems = append(page.Problems, distribute.Problem{File: bad.File, Kind: distribute.NotCounted, Detail: bad.Note})
 		}
 		page.Subscriber.Tally = r.tally
-		pageErr = k.page.write(k.Console, "", page)
+		pageErr = k.page.write(k.Console, "", "", page)
 	}
 	if err := errors.Join(printResult(k.App, k.output.Word, r), pageErr); err != nil {
 		return err

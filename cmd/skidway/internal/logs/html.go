@@ -21,7 +21,8 @@ import (
 type pageFile struct {
 	path    string
 	max     cli.Size
-	printed int // tables of a report; the others are those of the page
+	days    string // the flags that choose days
+	printed int    // tables of a report; the others are those of the page
 }
 
 func (p *pageFile) addFlags(c *cobra.Command) {
@@ -64,6 +65,9 @@ func (p *pageFile) query(query cuts.Query, settings cuts.Settings) *cuts.Query {
 			settings.Cuts = append(settings.Cuts, cut)
 		}
 	}
+	if query.Where != "" {
+		settings.Visitors = nil // which are known without it only
+	}
 	p.printed = len(query.By)
 	query.By = append(slices.Clone(query.By), htmlreport.Query(settings)...)
 	return &query
@@ -79,8 +83,8 @@ func (p *pageFile) split(report distribute.Report) (printed, page distribute.Rep
 }
 
 // write writes the page of a report under a temporary name and renames it, so that a reader
-// never sees half of it.
-func (p *pageFile) write(console *cli.Console, channel string, report distribute.Report) (err error) {
+// never sees half of it. where is the filter of its query.
+func (p *pageFile) write(console *cli.Console, channel, where string, report distribute.Report) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(p.path), "."+filepath.Base(p.path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", p.path, err)
@@ -93,8 +97,12 @@ func (p *pageFile) write(console *cli.Console, channel string, report distribute
 		}
 	}()
 	err = htmlreport.Write(file, report, htmlreport.Options{
-		Channel: channel, Generated: time.Now().UTC(), Attribution: attribution(report.Subscriber.Builds), MaxBytes: int(p.max),
+		Channel: channel, Where: where, Generated: time.Now().UTC(), Attribution: attribution(report.Subscriber.Builds), MaxBytes: int(p.max),
 	})
+	var tooMany *htmlreport.TooManyDaysError
+	if errors.As(err, &tooMany) {
+		return fmt.Errorf("%w with %s", err, p.days)
+	}
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ time of the workers.`,
 	flags.BoolVar(&r.visitors, "visitors", false, "refuse tables for which visitors are not known")
 	flags.Var(&r.compare, "compare", "compare with as many days directly before")
 	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
+	r.page.days = "--from and --to"
 	r.page.addFlags(c)
 	r.output = cli.OutputFlag(a, c)
 	r.output.Words = append(r.output.Words, ndjson, markdown)
@@ -133,7 +134,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	}
 	var pageErr error // the rows are printed all the same
 	if r.page.path != "" {
-		pageErr = r.page.write(r.Console, channel.Name(), page)
+		pageErr = r.page.write(r.Console, channel.Name(), r.where, page)
 	}
 	counts.top = int(r.top)
 	if err := errors.Join(printResult(r.App, r.output.Word, counts), pageErr); err != nil {
