@@ -123,6 +123,7 @@ type ChannelCounts struct {
 	Settings   string     `json:"settings"`
 	Columns    []string   `json:"columns" jsonschema:"what the values of the rows are"`
 	Rows       []CountRow `json:"rows"`
+	Visitors   *int64     `json:"visitors,omitempty" jsonschema:"of all rows, estimated; absent if they are not counted by these columns"`
 	Moving     bool       `json:"moving" jsonschema:"whether the rows are of different times"`
 	Tally
 }
@@ -131,6 +132,15 @@ type ChannelCounts struct {
 type CountRow struct {
 	Values   []string `json:"values" jsonschema:"one for each of the columns, such as a day and a country"`
 	Requests int64    `json:"requests"`
+	Visitors *int64   `json:"visitors,omitempty" jsonschema:"estimated; absent if they are not counted by these columns"`
+}
+
+// visitorsOf returns the visitors of counts of a table, nil if they are not known.
+func visitorsOf(table *cuts.Table, counts cuts.Counts) *int64 {
+	if !table.HasVisitors {
+		return nil
+	}
+	return &counts.Visitors
 }
 
 func channelCounts(ctx context.Context, c *call) (any, error) {
@@ -147,30 +157,37 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := report.Tables[0]
+	table := &report.Tables[0]
 	rows := table.Top(top)
 	if c.accepts(jsonType, csvType) == csvType {
-		return c.writeCounts(table.By, rows)
+		return c.writeCounts(table, rows)
 	}
 	answer := ChannelCounts{
 		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(table.By),
-		Rows: []CountRow{}, Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
+		Rows: []CountRow{}, Visitors: visitorsOf(table, table.Total), Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
 	}
 	for _, row := range rows {
-		answer.Rows = append(answer.Rows, CountRow{row.Values, row.Requests})
+		answer.Rows = append(answer.Rows, CountRow{row.Values, row.Requests, visitorsOf(table, row.Counts)})
 	}
 	return answer, nil
 }
 
 // writeCounts writes counts as CSV, with the columns of the dimensions.
-func (c *call) writeCounts(columns []string, rows []cuts.Row) (any, error) {
+func (c *call) writeCounts(table *cuts.Table, rows []cuts.Row) (any, error) {
 	c.w.Header().Set("Content-Type", csvType)
 	c.w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
 	out := csv.NewWriter(c.w)
-	_ = out.Write(append(slices.Clone(columns), "requests"))
+	columns := append(slices.Clone(table.By), "requests")
+	if table.HasVisitors {
+		columns = append(columns, "visitors")
+	}
+	_ = out.Write(columns)
 	for _, row := range rows {
-		cells := slices.Clone(row.Values)
-		_ = out.Write(safeCells(append(cells, strconv.FormatInt(row.Requests, 10))))
+		cells := append(slices.Clone(row.Values), strconv.FormatInt(row.Requests, 10))
+		if visitors := visitorsOf(table, row.Counts); visitors != nil {
+			cells = append(cells, strconv.FormatInt(*visitors, 10))
+		}
+		_ = out.Write(safeCells(cells))
 	}
 	out.Flush()
 	return written, nil // an error means that the client is gone

@@ -111,6 +111,15 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 	if a := f.send(r, 200); a.text != "country,requests\n" {
 		t.Errorf("%q", a.text)
 	}
+	f.must(channel.Subscribe(f.Context(), "people", "country-day by=day visitors=day format=auto"))
+	r = f.request("GET", "/api/v1/channels/web/counts?subscriber=people", nil)
+	r.Header.Set("Accept", "text/csv")
+	if a := f.send(r, 200); a.text != "day,requests,visitors\n" {
+		t.Errorf("%q", a.text)
+	}
+	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=people", nil, 200)); counts.Visitors == nil || *counts.Visitors != 0 {
+		t.Errorf("%+v", counts)
+	}
 	f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
 	f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
 	f.do("GET", "/channels/none", nil, 404).problem("not-found")

@@ -32,7 +32,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
 	f.countRequest(channel, "1.1.1.1")
 	today := time.Now().UTC().Format(time.DateOnly)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
 	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
 
 	// The window, and the end of a subscriber.
@@ -64,7 +64,7 @@ func (f *fixture) countRequest(channel *distribute.Channel, address string) {
 	f.must(os.WriteFile(file, []byte(address+time.Now().UTC().Format(` - - [02/Jan/2006:15:04:05 +0000]`)+` "GET / HTTP/1.1" 200 1`+"\n"), 0o600))
 	_, err := distribute.NewShipper(channel, nil).Ship(f.Context(), []string{file})
 	f.must(err)
-	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}})
+	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}, Visitors: []string{"day", "country"}})
 	f.must(err)
 	worker, err := distribute.NewWorker(f.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
 	f.must(err)

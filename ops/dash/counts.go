@@ -34,10 +34,11 @@ type CountChoice struct{ Channel, Subscriber string }
 
 // A countTable has the counts of one cut.
 type countTable struct {
-	Name    string // of the cut: "day, country"
-	Columns []string
-	Rows    []countRow
-	More    int // rows that are not shown
+	Name     string // of the cut: "day, country"
+	Columns  []string
+	Visitors bool // rows have visitors
+	Rows     []countRow
+	More     int // rows that are not shown
 }
 
 // A countMap is the map of the requests by country, with its scale.
@@ -57,6 +58,7 @@ type countRow struct {
 	ID       string
 	Values   []string
 	Requests Value
+	Visitors Value
 }
 
 // A memberRow is the sum of a value, such as a country, over all times of the page.
@@ -124,14 +126,18 @@ func (d *countsData) add(p *page, table *cuts.Table, rows int) {
 	if len(table.Rows) == 0 {
 		return
 	}
-	t := countTable{Name: strings.Join(table.By, ", "), Columns: table.By}
+	t := countTable{Name: strings.Join(table.By, ", "), Columns: table.By, Visitors: table.HasVisitors}
 	shown := slices.SortedStableFunc(slices.Values(table.Rows), func(a, b cuts.Row) int { return cmp.Compare(b.Requests, a.Requests) })
 	shown = shown[:min(rows, len(shown))]
 	slices.SortStableFunc(shown, func(a, b cuts.Row) int { return strings.Compare(b.Values[0], a.Values[0]) })
 	for _, row := range shown {
 		id := t.Name + " " + strings.Join(row.Values, " ")
 		p.row("counts "+t.Name, id)
-		t.Rows = append(t.Rows, countRow{id, row.Values, p.Val("count "+id, row.Requests)})
+		counts := countRow{ID: id, Values: row.Values, Requests: p.Val("count "+id, row.Requests)}
+		if t.Visitors {
+			counts.Visitors = p.Val("visitors "+id, "≈ "+words.Text(row.Visitors))
+		}
+		t.Rows = append(t.Rows, counts)
 	}
 	t.More = len(table.Rows) - len(shown)
 	d.Tables = append(d.Tables, t)
