@@ -72,6 +72,27 @@ type agingCounter interface {
 	KeepFrom(oldest string)
 }
 
+// A fileCounter is a Counter by the name of the file.
+type fileCounter interface {
+	// OfFile sets the name with which the file is announced. It is called before the first line.
+	OfFile(name string)
+}
+
+// A fileAggregation begins counters of one file.
+type fileAggregation struct {
+	Aggregation
+	name string
+}
+
+// Begin implements [Aggregation].
+func (a fileAggregation) Begin(sample []byte, state string) (Counter, error) {
+	counter, err := a.Aggregation.Begin(sample, state)
+	if of, ok := counter.(fileCounter); ok && err == nil {
+		of.OfFile(a.name)
+	}
+	return counter, err
+}
+
 // An objectCounter is a Counter that may count the objects of a JSON array, or objects of
 // several lines, instead of lines.
 type objectCounter interface{ Objects() bool }

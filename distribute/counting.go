@@ -61,6 +61,9 @@ type CountingConfig struct {
 	// Countries is the country database; nil means the embedded one, unless countries are
 	// not counted.
 	Countries *geo.DB
+
+	// Networks is the database of autonomous systems, which the dimension asn needs.
+	Networks *geo.Networks
 }
 
 // A Counting is the Aggregation of requests by cuts of dimensions, such as country and day.
@@ -72,6 +75,7 @@ type Counting struct {
 	zone, logZone *time.Location
 	proxies       accesslog.TrustedProxies
 	countries     *geo.DB
+	networks      *geo.Networks // nil: they are not counted
 	clients       *clientCache
 	visitors      *visitorKey // nil: unknown
 }
@@ -91,44 +95,16 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		format:  cmp.Or(config.Format, autoFormat), zone: config.Zone, logZone: config.LogZone,
 		proxies: config.Proxies, countries: config.Countries,
 	}
-	by := config.By
-	if len(by) == 0 {
-		by = [][]string{{"day", "country"}}
-	}
-	if len(by) > cuts.MaxCuts {
-		return nil, fmt.Errorf("by: %d cuts, at most %d are possible", len(by), cuts.MaxCuts)
-	}
-	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cmp.Or(config.MaxCells, cuts.DefaultMaxCells), Keep: config.Keep}
-	for _, names := range by {
-		cut, err := cuts.ParseCut(names)
-		if err != nil {
-			return nil, err
-		}
-		if len(cut) == 0 || slices.ContainsFunc(a.settings.Cuts, func(c cuts.Cut) bool { return c.String() == cut.String() }) {
-			return nil, fmt.Errorf("by %q: a cut of its own with a dimension is needed", cut)
-		}
-		a.settings.Cuts = append(a.settings.Cuts, cut)
-	}
 	var err error
-	if a.settings.Where, err = cuts.ParseLineFilter(config.Where); err != nil {
-		return nil, fmt.Errorf("where: %w", err)
-	}
-	if a.settings.MaxCells < cuts.MinMaxCells {
-		return nil, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
-	}
-	if config.Keep < 0 || config.Keep > MaxDays {
-		return nil, fmt.Errorf("keep %d: want from 1 to %d days, or 0 for all", config.Keep, MaxDays)
-	}
-	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
+	if a.settings, err = newSettings(config); err != nil {
 		return nil, err
-	}
-	if a.settings.Visitors, err = cuts.ParseVisitors(config.Visitors); err != nil {
-		return nil, err
-	}
-	if a.settings.Visitors != nil && !slices.ContainsFunc(a.settings.Cuts, a.settings.HasVisitors) {
-		return nil, fmt.Errorf("visitors by %s: no table shows them: count by %s too, without other dimensions", a.settings.Visitors, a.settings.Visitors)
 	}
 	a.byCountry = a.settings.UsePlaces()
+	if a.settings.Use(cuts.ASN) {
+		if a.networks = config.Networks; a.networks == nil {
+			return nil, errors.New("asn: a database of networks is needed")
+		}
+	}
 	if a.format != autoFormat {
 		format, err := accesslog.ByName(a.format)
 		if err != nil {
@@ -147,6 +123,47 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		a.countries = db
 	}
 	return a, nil
+}
+
+// newSettings checks what is counted in which cells.
+func newSettings(config *CountingConfig) (s cuts.Settings, err error) {
+	by := config.By
+	if len(by) == 0 {
+		by = [][]string{{"day", "country"}}
+	}
+	if len(by) > cuts.MaxCuts {
+		return s, fmt.Errorf("by: %d cuts, at most %d are possible", len(by), cuts.MaxCuts)
+	}
+	s = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cmp.Or(config.MaxCells, cuts.DefaultMaxCells), Keep: config.Keep}
+	for _, names := range by {
+		cut, err := cuts.ParseCut(names)
+		if err != nil {
+			return s, err
+		}
+		if len(cut) == 0 || slices.ContainsFunc(s.Cuts, func(c cuts.Cut) bool { return c.String() == cut.String() }) {
+			return s, fmt.Errorf("by %q: a cut of its own with a dimension is needed", cut)
+		}
+		s.Cuts = append(s.Cuts, cut)
+	}
+	if s.Where, err = cuts.ParseLineFilter(config.Where); err != nil {
+		return s, fmt.Errorf("where: %w", err)
+	}
+	if s.MaxCells < cuts.MinMaxCells {
+		return s, fmt.Errorf("max-cells %d: want at least %d", config.MaxCells, cuts.MinMaxCells)
+	}
+	if config.Keep < 0 || config.Keep > MaxDays {
+		return s, fmt.Errorf("keep %d: want from 1 to %d days, or 0 for all", config.Keep, MaxDays)
+	}
+	if s.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
+		return s, err
+	}
+	if s.Visitors, err = cuts.ParseVisitors(config.Visitors); err != nil {
+		return s, err
+	}
+	if s.Visitors != nil && !slices.ContainsFunc(s.Cuts, s.HasVisitors) {
+		return s, fmt.Errorf("visitors by %s: no table shows them: count by %s too, without other dimensions", s.Visitors, s.Visitors)
+	}
+	return s, nil
 }
 
 // checkZone refuses a zone whose name does not mean the same on every machine:
@@ -189,13 +206,17 @@ func (a *Counting) Tables() []cuts.Table {
 	return selection.Tables()
 }
 
-// Build implements [Aggregation]. It is the build of the country database, and empty if none
-// is used.
+// Build implements [Aggregation]. It has the builds of the country database and of that of networks,
+// as [geo.JoinBuilds] returns them, and is empty if none is used.
 func (a *Counting) Build() string {
-	if a.countries == nil {
-		return ""
+	var builds []geo.Build
+	if a.countries != nil {
+		builds = append(builds, a.countries.Build())
 	}
-	return a.countries.Build().String()
+	if a.networks != nil {
+		builds = append(builds, a.networks.Build())
+	}
+	return geo.JoinBuilds(builds...)
 }
 
 // autoFormat is the format of a file that is detected.
@@ -206,7 +227,8 @@ const autoFormat = "auto"
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
 	c := &lineCounter{oldest: math.MinInt32, byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
 	if !a.settings.IsPlain() {
-		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress() || a.settings.Visitors != nil
+		c.cuts, c.byAddress = cuts.NewCounter(a.settings, a.zone), a.settings.Where.UsesAddress() || a.settings.Visitors != nil || a.networks != nil
+		c.networks, c.byFormat = a.networks, a.settings.Use(cuts.Format)
 	}
 	if a.settings.Visitors != nil && a.visitors != nil {
 		c.visitors = &visitorCounter{key: a.visitors, byCountry: a.settings.VisitorsByCountry(), sketches: map[visitorCell]*hyperloglog.Sketch{}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
+	"skidway/distribute/geo"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -214,5 +216,52 @@ func TestTrustedProxiesAreASetting(t *testing.T) {
 	counter.Cells(func(c distribute.Cell) { cells = append(cells, c) })
 	if len(cells) != 2 || cells[0].Member != "US" {
 		t.Errorf("%v", cells)
+	}
+}
+
+func TestLinesAreCountedByFormatFileAndNetwork(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	const combined, object = "1.1.1.1 - - [01/Nov/2026:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n", `{"request":{"client_ip":"8.8.8.8"},"ts":1793491200.5}` + "\n"
+	quoted, _ := json.Marshal(combined) // of a string
+	two := write(t, folder, "two.log", []byte(strings.Repeat(combined, 3)+strings.Repeat(object, 2)))
+	docker := write(t, folder, "docker.log.gz", []byte(strings.Repeat(fmt.Sprintf("{\"log\":%s,\"stream\":\"stdout\",\"time\":\"2026-11-01T00:00:00Z\"}\n", quoted), 4)+"no line\n"))
+	networks, err := geo.OpenNetworks("geo/testdata/networks.mmdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := distribute.CountingConfig{By: [][]string{{"file", "format", "asn"}, {"format"}}, Where: `asn != "AS1" && format != "vhost"`}
+	if _, err := distribute.NewCounting(&config); err == nil || !strings.Contains(err.Error(), "asn: a database of networks is needed") {
+		t.Errorf("the error is %v", err)
+	}
+	config.Networks = networks
+	aggregation, err := distribute.NewCounting(&config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, two, docker)
+	worker, err := distribute.NewWorker(t.Context(), channel, "all", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := channel.Report(t.Context(), "all", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, row := range report.Tables[0].Rows {
+		got += fmt.Sprintln(filepath.Base(row.Values[0]), row.Values[1:], row.Requests)
+	}
+	if want := "docker.log.gz [docker:combined AS13335] 4\ntwo.log [caddy AS15169] 2\ntwo.log [combined AS13335] 3\n"; got != want {
+		t.Errorf("counted\n%swant\n%s", got, want)
+	}
+	if builds := report.Subscriber.Builds; len(builds) != 1 || !strings.HasSuffix(builds[0].Build, " + "+networks.Build().String()) {
+		t.Errorf("the databases are %v", builds)
+	}
+	if tally := report.Subscriber.Tally; tally.Lines != 10 || tally.Counted != 9 || tally.Unparsable != 1 {
+		t.Errorf("the sums are %+v", tally)
 	}
 }

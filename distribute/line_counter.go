@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"bytes"
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -15,12 +16,14 @@ import (
 // the hottest code of a worker. By day and country alone it uses no map.
 type lineCounter struct {
 	byCountry bool
-	byAddress bool // the filter needs the address
+	byAddress bool // the filter, visitors or networks need the address
+	byFormat  bool
 	format    string
 	objects   bool
 	reading   Reading
 	parser    accesslog.Parser
 	countries *geo.DB
+	networks  *geo.Networks // nil: they are not counted
 	oldest    accesslog.Day // lines of days before it are expired
 	days      []*dayCount
 	current   *dayCount // of the last line
@@ -150,6 +153,12 @@ func (c *lineCounter) add(day accesslog.Day, country int, addr netip.Addr, value
 	}
 	known := min(country, unknownCountry) // of privateClient, it is not
 	if c.cuts != nil {
+		if c.networks != nil {
+			c.cuts.Origin.Network = c.networks.Number(addr)
+		}
+		if c.byFormat {
+			c.cuts.Origin.Format = cmp.Or(accesslog.FormatOf(c.parser), c.format)
+		}
 		if !c.cuts.Matches(day, known, addr, values) {
 			return Filtered
 		}
@@ -237,6 +246,13 @@ func (c *lineCounter) Full() bool {
 func (c *lineCounter) KeepFrom(oldest string) {
 	if day, err := accesslog.ParseDay(oldest); err == nil {
 		c.oldest = day
+	}
+}
+
+// OfFile implements fileCounter.
+func (c *lineCounter) OfFile(name string) {
+	if c.cuts != nil {
+		c.cuts.Origin.File = name
 	}
 }
 

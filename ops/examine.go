@@ -224,10 +224,8 @@ func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 			}
 			counted := fmt.Sprintf("channel %s, subscriber %s: ", name, s.Name)
 			for _, build := range s.Builds {
-				for _, warning := range geo.ParseBuild(build.Build).Warnings(now) {
-					if build.Build != embedded.Build.String() {
-						warn(counted+"country database "+warning, "some requests count for another country", newer)
-					}
+				for _, warning := range buildWarnings(build.Build, embedded.Build, now) {
+					warn(counted+"country database "+warning, "some requests count for another country", newer)
 				}
 			}
 			if warning := s.UnknownWarning(); warning != "" {
@@ -239,6 +237,16 @@ func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 		return findings, nil
 	}
 	return []Finding{{Topic: topic, Rank: Fine, Found: fmt.Sprintf("the embedded country database is %s; no count has an odd share of unknown addresses", embedded.Build)}}, nil
+}
+
+// buildWarnings returns what is odd about the databases with which lines were counted, but for the embedded one.
+func buildWarnings(text string, embedded geo.Build, now time.Time) (warnings []string) {
+	for _, build := range geo.ParseBuilds(text) {
+		if build.String() != embedded.String() {
+			warnings = append(warnings, build.Warnings(now)...)
+		}
+	}
+	return warnings
 }
 
 // maxChannels is the number of log channels whose statuses are read, those that were used last.

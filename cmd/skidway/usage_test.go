@@ -266,6 +266,34 @@ func TestEveryCommandIsAuditedOrKnownToChangeNothing(t *testing.T) {
 	visit(root(&cli.App{Console: &cli.Console{}}))
 }
 
+func TestNetworksAreCountedByTheirDatabase(t *testing.T) {
+	t.Parallel()
+	made, err := filepath.Abs("../../distribute/geo/testdata/networks.mmdb")
+	put(t, err)
+	folder := t.TempDir()
+	o := mustRun(t, folder, "geoip", "info", made)
+	hasLine(t, o.stdout, "holds", "networks (ASN)")
+	hasLine(t, o.stderr, "warning: country database Example-ASN has networks (ASN) and no countries: it is for --asn")
+	write(t, folder, "a.log", strings.Repeat(`1.1.1.1 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1`+"\n", 3)+`10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1`+"\n")
+	by := []string{"logs", "count", "a.log", "--by", "asn,format,file"}
+	o = mustRun(t, folder, append(by, "--asn", made, "-o", "csv", "--html", "a.html")...)
+	if want := "asn,format,file,requests\n-,common,a.log,1\nAS13335,common,a.log,3\n"; o.stdout != want {
+		t.Errorf("%s, want %s", o.stdout, want)
+	}
+	hasLine(t, o.stderr, "lines=4 counted=3 unknown_country=1", "private=1")
+	hasLine(t, o.stderr, "country database: geo-whois-asn-country ", " + Example-ASN ")
+	page, err := os.ReadFile(filepath.Join(folder, "a.html"))
+	if put(t, err); !strings.Contains(string(page), "<h2>Networks</h2>") || !strings.Contains(string(page), "<h2>Formats</h2>") || !strings.Contains(string(page), "<h2>Files</h2>") {
+		t.Error("the page lacks a table")
+	}
+	for _, wrong := range [][]string{by, {"logs", "count", "a.log", "--where", `asn == "AS1"`}} {
+		o = skidway(t, folder, wrong...)
+		if o.code != cli.ExitUsage || !strings.Contains(o.stderr, "asn needs --asn FILE") {
+			t.Errorf("%v: %d, %s", wrong, o.code, o.stderr)
+		}
+	}
+}
+
 func TestGeoIPInfoShowsADatabaseAndWarns(t *testing.T) {
 	t.Parallel()
 	o := mustRun(t, t.TempDir(), "geoip", "info", "-o", "csv")

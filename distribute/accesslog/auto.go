@@ -71,7 +71,9 @@ func (c Choice) NewAuto(o Options) Parser {
 		panic(err) // a format was chosen by its name
 	}
 	p, _ := newAuto(wrapper, o, func(o Options) (Parser, error) {
-		return &autoParser{options: o, members: []member{{plain, plain.New(o), int64(c.Votes)}}}, nil
+		p := &autoParser{wrapper: wrapper, options: o}
+		p.add(plain, plain.New(o), int64(c.Votes))
+		return p, nil
 	})
 	return p
 }
@@ -86,7 +88,27 @@ func RestoreAuto(o Options) (Parser, error) {
 		return nil, fmt.Errorf("the state of the file's format, %.20q, is of another version of this program", o.State)
 	}
 	o.State = state
-	return newAuto(wrapper, o, restoreMembers)
+	return newAuto(wrapper, o, func(o Options) (Parser, error) { return restoreMembers(wrapper, o) })
+}
+
+// FormatOf returns the name of the format of the line that was parsed last, as that of [Format.Name], if the
+// parser is one that chooses the format of each line; otherwise it is empty.
+func FormatOf(p Parser) string {
+	file, ok := p.(*autoFile)
+	if !ok {
+		return ""
+	}
+	parser := file.Parser
+	for {
+		switch p := parser.(type) {
+		case *wrappedParser:
+			parser = p.inner
+		case *autoParser:
+			return p.members[p.current].name
+		default:
+			return ""
+		}
+	}
 }
 
 const (
@@ -133,6 +155,7 @@ const maxMembers = 8
 
 // An autoParser parses lines without the wrappers of the file, of one or more formats.
 type autoParser struct {
+	wrapper string // before the names of its formats
 	options Options
 	members []member
 	current int       // the member that read the last line
@@ -144,7 +167,12 @@ type autoParser struct {
 type member struct {
 	format Format
 	parser Parser
-	votes  int64 // lines of the file that chose it
+	votes  int64  // lines of the file that chose it
+	name   string // of the format, with the wrappers of the file
+}
+
+func (p *autoParser) add(f Format, parser Parser, votes int64) {
+	p.members = append(p.members, member{f, parser, votes, p.wrapper + f.name})
 }
 
 // Parse implements [Parser].
@@ -185,12 +213,13 @@ func (p *autoParser) parseOther(line []byte) (Record, Verdict) {
 	p.misses = misses{}
 	o := p.options
 	o.State = state // from header lines
-	found := member{format, format.New(o), 1}
-	record, verdict := found.parser.Parse(line)
+	parser := format.New(o)
+	record, verdict := parser.Parse(line)
 	if verdict == Unparsable { // its wrapper has header lines inside
 		return record, verdict
 	}
-	p.current, p.members = len(p.members), append(p.members, found)
+	p.current = len(p.members)
+	p.add(format, parser, 1)
 	return record, verdict
 }
 
@@ -241,7 +270,7 @@ func (p *autoParser) State() string {
 }
 
 // restoreMembers returns the autoParser of a state.
-func restoreMembers(o Options) (Parser, error) {
+func restoreMembers(wrapper string, o Options) (Parser, error) {
 	var state autoState
 	if err := json.Unmarshal([]byte(o.State), &state); err != nil {
 		return nil, fmt.Errorf("the state of the file's format: %w", err)
@@ -249,14 +278,14 @@ func restoreMembers(o Options) (Parser, error) {
 	if state.Current < 0 || state.Current >= len(state.Formats) || len(state.Formats) > maxMembers {
 		return nil, fmt.Errorf("the state of the file's format has %d formats", len(state.Formats))
 	}
-	p := &autoParser{options: o, current: state.Current, misses: state.misses}
+	p := &autoParser{wrapper: wrapper, options: o, current: state.Current, misses: state.misses}
 	for _, m := range state.Formats {
 		format, err := ByName(m.Name)
 		if err != nil {
 			return nil, err
 		}
 		o.State = string(m.State)
-		p.members = append(p.members, member{format, format.New(o), m.Votes})
+		p.add(format, format.New(o), m.Votes)
 	}
 	return p, nil
 }

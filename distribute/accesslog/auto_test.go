@@ -37,6 +37,31 @@ const (
 	caddyLine    = `{"ts":1693840791.75,"request":{"client_ip":"1.1.1.1"}}`
 )
 
+func TestFormatOfEachLineIsKnown(t *testing.T) {
+	t.Parallel()
+	lines := []string{wrap["docker"](combinedLine), wrap["docker"](combinedLine), wrap["docker"](caddyLine), wrap["docker"](combinedLine)}
+	for cut := range len(lines) {
+		p := autoParser(t, lines)
+		for i, line := range lines {
+			if i == cut {
+				p = restored(t, p.State())
+			}
+			_, _ = p.Parse([]byte(line))
+			want := "docker:combined"
+			if i == 2 {
+				want = "docker:caddy"
+			}
+			if got := accesslog.FormatOf(p); got != want {
+				t.Errorf("continued at %d, line %d: %q, want %q", cut, i, got, want)
+			}
+		}
+	}
+	format, err := accesslog.ByName("combined")
+	if got := accesslog.FormatOf(format.New(accesslog.Options{})); err != nil || got != "" {
+		t.Errorf("a parser of one format names %q, %v", got, err)
+	}
+}
+
 func TestFileThatChangesItsFormatIsReadInBoth(t *testing.T) {
 	t.Parallel()
 	w3c := []string{"#Software: IIS", "#Fields: date time c-ip", "2000-10-10 10:00:00 9.9.9.9"}

@@ -1,6 +1,7 @@
 package cuts
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"skidway/distribute/accesslog"
@@ -16,6 +17,8 @@ type column struct {
 	values textTable // but for countries
 	byKey  []uint32  // numbers plus one by a small number that decides the value, such as a status
 	byText textCache // numbers by the text that decides the value, as it is in the line
+	text   string    // of the format or file of the last line
+	ofText uint32    // its number plus one; 0: there was none
 }
 
 // value returns the value with a number.
@@ -51,6 +54,12 @@ func (c *Counter) read(n int, country int, v *accesslog.Values) {
 			key, _ = v.Status()
 		case Browser, Crawler, CrawlerClass:
 			key = c.agent(v)
+		case ASN:
+			col.number = c.numberOfNetwork(col)
+			continue
+		case Format, File:
+			col.number = c.numberOfOrigin(col)
+			continue
 		default:
 			col.number = c.numberByText(col, country, v)
 			continue
@@ -61,6 +70,25 @@ func (c *Counter) read(n int, country int, v *accesslog.Values) {
 			col.number = c.numberByKey(col, max(key, 0), country, v)
 		}
 	}
+}
+
+// numberOfNetwork returns the number of the value that a line has of its network.
+func (c *Counter) numberOfNetwork(col *column) uint32 {
+	var key [4]byte
+	binary.BigEndian.PutUint32(key[:], c.Origin.Network)
+	return col.byText.get(key[:], func() uint32 { return c.numberOfValue(col, 0, nil) })
+}
+
+// numberOfOrigin returns the number of the value that a line has of its format or its file, which seldom change.
+func (c *Counter) numberOfOrigin(col *column) uint32 {
+	text := c.Origin.File
+	if col.Kind == Format {
+		text = c.Origin.Format
+	}
+	if col.ofText == 0 || text != col.text {
+		col.text, col.ofText = text, c.numberOfValue(col, 0, nil)+1
+	}
+	return col.ofText - 1
 }
 
 // numberByKey returns the number of the value that a line has, and remembers that a key decides it.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"skidway/distribute/accesslog"
 	"skidway/distribute/accesslog/agents"
 	"skidway/internal/filter"
 )
@@ -45,6 +47,13 @@ var checks = [numKinds]check{
 	Country:   func(_, text string) error { return checkCountry(text) },
 	Continent: func(_, text string) error { return checkContinent(text) },
 	Status:    checkStatus,
+	ASN: inForm(ASN, "a number such as AS13335", func(text string) bool {
+		digits, found := strings.CutPrefix(text, asnPrefix)
+		n, err := strconv.ParseUint(digits, 10, 32)
+		return found && err == nil && n > 0 && strconv.FormatUint(n, 10) == digits
+	}),
+	Format: checkFormat,
+	File:   asCounted(File, func(text []byte) []byte { return text }),
 	Method: inForm(Method, `at most 16 letters, or "(invalid)"`, func(text string) bool {
 		return text == invalidMethod || isMethod([]byte(text))
 	}),
@@ -84,6 +93,20 @@ func isOrder(op string) bool { return slices.Contains([]string{"<", "<=", ">", "
 func checkStatus(op, text string) error {
 	if n, err := strconv.Atoi(text); err == nil && !isOrder(op) && (n < 100 || n > 599) {
 		return fmt.Errorf("there is no status %d: want 100 to 599, or a condition such as status >= 500", n)
+	}
+	return nil
+}
+
+// checkFormat refuses the name of a format that is none, or not the one that is counted.
+func checkFormat(op, text string) error {
+	f, err := accesslog.ByName(text)
+	switch {
+	case isOrder(op):
+		return nil
+	case err != nil:
+		return err
+	case f.Name() != text:
+		return fmt.Errorf("format is never %.40q: want %q", text, f.Name())
 	}
 	return nil
 }

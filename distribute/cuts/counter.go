@@ -11,6 +11,9 @@ import (
 
 // A Counter counts lines in the cells of cuts. It is not safe for concurrent use.
 type Counter struct {
+	// Origin is that of the line that is counted, or matched, next. Only what is used must be set.
+	Origin Origin
+
 	settings Settings
 	zone     *time.Location // of the hours; nil: as they are written
 	columns  []column       // those of the filter are the first
@@ -25,6 +28,13 @@ type Counter struct {
 	agents   textCache
 	finder   agents.Finder
 	text     []byte // of a value
+}
+
+// An Origin is what is known of a line beside its fields.
+type Origin struct {
+	File    string // its announced name
+	Format  string // its name
+	Network uint32 // the number of the autonomous system of the client's address; 0: unknown
 }
 
 // A cutCounter has the cells of one cut, by the nodes of the tree.
@@ -230,6 +240,8 @@ func (c *Counter) appendValue(b []byte, d Dimension, country int, v *accesslog.V
 		return appendStatus(b, d.Kind, v)
 	case Browser, Crawler, CrawlerClass:
 		return appendAgent(b, d.Kind, v)
+	case ASN, Format, File:
+		return c.Origin.append(b, d.Kind)
 	}
 	return appendText(b, d, v)
 }

@@ -191,3 +191,24 @@ func TestAccountHasPrivateAddressesAndCrawlersOfADay(t *testing.T) {
 		}
 	}
 }
+
+func TestOriginsOfLinesAreValuesOfDimensions(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=file,format,asn")
+	c := cuts.NewCounter(s, nil)
+	c.Origin.File = "(a)\n"
+	cells := map[string]int64{}
+	for _, o := range []cuts.Origin{{Format: "combined"}, {Format: "caddy", Network: 4_294_967_295}, {Format: "combined", Network: 13335}, {Format: "combined"}} {
+		c.Origin.Format, c.Origin.Network = o.Format, o.Network
+		c.Count(20_000, geo.Unknown.Index(), false, nil)
+	}
+	c.Cells(func(group, member string, n int64) {
+		if group != cuts.AccountGroup {
+			cells[strings.ReplaceAll(member, "\x1f", "|")] += n
+		}
+	})
+	want := map[string]int64{"%28a)%0A|combined|-": 2, "%28a)%0A|caddy|AS4294967295": 1, "%28a)%0A|combined|AS13335": 1}
+	if !maps.Equal(cells, want) {
+		t.Errorf("the cells are %v, want %v", cells, want)
+	}
+}

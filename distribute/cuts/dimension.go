@@ -18,6 +18,7 @@ const (
 	Hour
 	Country
 	Continent
+	ASN
 	Status
 	StatusClass
 	Method
@@ -28,12 +29,14 @@ const (
 	Browser
 	Crawler
 	CrawlerClass
+	Format
+	File
 	numKinds
 )
 
 var kindNames = [numKinds]string{
-	"day", "week", "month", "hour", "country", "continent", "status", "status_class", "method", "protocol",
-	"host", "referrer_host", "path", "browser", "crawler", "crawler_class",
+	"day", "week", "month", "hour", "country", "continent", "asn", "status", "status_class", "method", "protocol",
+	"host", "referrer_host", "path", "browser", "crawler", "crawler_class", "format", "file",
 }
 
 // String returns the name of the kind, which is the column of its dimensions.

@@ -31,7 +31,9 @@ func newLineTester(t testing.TB, where string) *lineTester {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lineTester{format.New(accesslog.Options{Fields: s.Fields()}), cuts.NewCounter(s, nil)}
+	counter := cuts.NewCounter(s, nil)
+	counter.Origin = cuts.Origin{File: "a.log", Format: "combined", Network: 13335}
+	return &lineTester{format.New(accesslog.Options{Fields: s.Fields()}), counter}
 }
 
 func (l *lineTester) selects(line []byte) bool {
@@ -54,6 +56,10 @@ func TestFiltersSelectLines(t *testing.T) {
 		`status >= 500`:                            {true, false},
 		`status < 500`:                             {false, false},
 		`status != 404`:                            {true, false},
+		`asn == "AS13335" && file <= "b"`:          {true, true},
+		`asn in ["AS1", ""] || file == ""`:         {false, false},
+		`format == "combined"`:                     {true, true},
+		`format == "vhost"`:                        {false, false},
 		`status_class == ""`:                       {false, true},
 		`status_class in ["4xx", "5xx"]`:           {true, false},
 		`method == "GET"`:                          {true, false},
@@ -136,6 +142,11 @@ func TestFilterOfLinesIsRefused(t *testing.T) {
 		`method == "G3T"`:                 "want at most 16 letters",
 		`browser == "firefox"`:            "want one of",
 		`crawler_class == "ai"`:           "want one of",
+		`asn == "13335"`:                  "want a number such as AS13335",
+		`asn == "AS013"`:                  "want a number such as AS13335",
+		`format == "combind"`:             "combined",
+		`format == "nginx"`:               `want "combined"`,
+		`file == "(a)"`:                   `want "%28a)"`,
 		`status`:                          "alone is no condition",
 	} {
 		if _, err := cuts.ParseLineFilter(where); err == nil || !strings.Contains(err.Error(), want) {

@@ -166,9 +166,12 @@ func (s Settings) HasVisitors(by Cut) bool {
 	return s.Visitors != nil && s.Visitors.covers(by)
 }
 
+// Places are the kinds of dimensions for which a country database is read.
+func Places() []Kind { return []Kind{Country, Continent, ASN} }
+
 // UsePlaces reports whether one of the cuts, or the filter, has a dimension for which a country
 // database is read.
-func (s Settings) UsePlaces() bool { return s.Use(Country, Continent) || s.VisitorsByCountry() }
+func (s Settings) UsePlaces() bool { return s.Use(Places()...) || s.VisitorsByCountry() }
 
 // HasCrawlers reports whether one of the cuts tells crawlers from people.
 func (s Settings) HasCrawlers() bool { return s.Has(Crawler, CrawlerClass) }

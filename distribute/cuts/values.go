@@ -50,6 +50,23 @@ func appendAgent(b []byte, kind Kind, v *accesslog.Values) []byte {
 	return append(b, value...)
 }
 
+// append appends the value of a dimension of the origin of a line.
+func (o *Origin) append(b []byte, kind Kind) []byte {
+	text := o.File
+	switch {
+	case kind == ASN && o.Network == 0:
+		return append(b, Missing...)
+	case kind == ASN:
+		return strconv.AppendUint(append(b, asnPrefix...), uint64(o.Network), 10)
+	case kind == Format:
+		text = o.Format
+	}
+	return append(b, Value([]byte(text))...)
+}
+
+// asnPrefix begins the numbers of autonomous systems.
+const asnPrefix = "AS"
+
 // appendText appends the value of a dimension that is a text of the line.
 func appendText(b []byte, d Dimension, v *accesslog.Values) []byte {
 	var text []byte

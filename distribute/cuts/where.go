@@ -168,7 +168,7 @@ func (c *Counter) newFilterTree() (f filterTree) {
 // hasFew reports whether lines have few values of a dimension, or those that are counted by.
 func (c *Counter) hasFew(kind Kind) bool {
 	switch kind {
-	case Hour, Host, ReferrerHost, Path:
+	case ASN, Hour, Host, ReferrerHost, Path:
 		return slices.ContainsFunc(c.settings.Cuts, func(cut Cut) bool { return slices.Contains(cut, Dimension{Kind: kind}) })
 	}
 	return true

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,8 +17,9 @@ type Description struct {
 	Build
 	Title     string // by its maker; empty if the file has none
 	Countries bool   // its addresses have countries; otherwise [Open] refuses it
+	Networks  bool   // they have none, but the numbers of networks: it is one for [OpenNetworks]
 	IPv6      bool   // it has IPv6 addresses beside those of IPv4
-	Known     int    // percent of a spread of public IPv4 addresses that have a country
+	Known     int    // percent of a spread of public IPv4 addresses that have a country, or the number of a network
 }
 
 // minKnown is the percentage of public IPv4 addresses with a country below which a database is odd: complete ones
@@ -34,7 +34,7 @@ func Describe(path string) (Description, error) {
 		if err != nil {
 			return Description{}, err
 		}
-		return describe(db.reader, db, db.build), nil
+		return describe(db), nil
 	}
 	d, err := describeFile(path)
 	if err != nil {
@@ -48,10 +48,10 @@ func describeFile(path string) (d Description, err error) {
 	if err != nil {
 		return d, err
 	}
-	name := strings.TrimSuffix(filepath.Base(path), ".mmdb")
+	name := nameOf(path)
 	db, err := openImage(image, name)
 	if err == nil {
-		return describe(db.reader, db, db.build), nil
+		return describe(db), nil
 	}
 	if !errors.Is(err, ErrNoCountries) {
 		return d, err
@@ -60,19 +60,33 @@ func describeFile(path string) (d Description, err error) {
 	if err != nil {
 		return d, err
 	}
-	return describe(reader, nil, buildOf(reader.Metadata, name)), nil
+	d = newDescription(reader, buildOf(reader.Metadata, name))
+	if networks, err := openNetworks(image, name); err == nil {
+		d.Networks, d.Known = true, percentOf(func(addr netip.Addr) bool { return networks.find(addr) != 0 })
+	}
+	return d, nil
 }
 
-// describe describes a database; db is nil if it has no countries.
-func describe(reader *maxminddb.Reader, db *DB, build Build) Description {
+func newDescription(reader *maxminddb.Reader, build Build) Description {
 	d := Description{Build: build, IPv6: reader.Metadata.IPVersion == 6}
 	if title := reader.Metadata.Description["en"]; presentable(title) {
 		d.Title = title
 	}
-	if db == nil {
-		return d
-	}
-	d.Countries = true
+	return d
+}
+
+// describe describes a database of countries.
+func describe(db *DB) Description {
+	d := newDescription(db.reader, db.build)
+	d.Countries, d.Known = true, percentOf(func(addr netip.Addr) bool {
+		country, _, err := db.lookup(addr)
+		return err == nil && country != Unknown
+	})
+	return d
+}
+
+// percentOf returns for how many public IPv4 addresses of a spread something is known, in percent.
+func percentOf(isKnown func(netip.Addr) bool) int {
 	public, known := 0, 0
 	for i := range 1 << 16 {
 		addr := netip.AddrFrom4([4]byte{byte(i >> 8), byte(i), byte(i * 151), byte(i * 29)})
@@ -80,19 +94,18 @@ func describe(reader *maxminddb.Reader, db *DB, build Build) Description {
 			continue
 		}
 		public++
-		if country, _, err := db.lookup(addr); err == nil && country != Unknown {
+		if isKnown(addr) {
 			known++
 		}
 	}
-	d.Known = 100 * known / public
-	return d
+	return 100 * known / public
 }
 
 // Warnings returns what is odd about the database for counting by country.
 func (d Description) Warnings(now time.Time) []string {
 	switch {
-	case !d.Countries && strings.Contains(strings.ToLower(d.Name), "asn"):
-		return []string{d.Name + " has networks (ASN) and no countries: give a Country database to count by country"}
+	case d.Networks:
+		return append([]string{d.Name + " has networks (ASN) and no countries: it is for --asn, and --geoip takes a Country database"}, d.Build.Warnings(now)...)
 	case !d.Countries:
 		return []string{d.Name + " has no countries: give a Country database to count by country"}
 	}
@@ -115,10 +128,30 @@ func (b Build) Warnings(now time.Time) (warnings []string) {
 	case b.Date.IsZero():
 		warnings = append(warnings, b.Name+" does not say when it was built: check that it is recent")
 	default:
-		warnings = append(warnings, fmt.Sprintf("%s is %d months old: addresses that moved since count for their old country; use a newer .mmdb file",
+		warnings = append(warnings, fmt.Sprintf("%s is %d months old: addresses that moved since count for their old place; use a newer .mmdb file",
 			b, now.Sub(b.Date)/month))
 	}
 	return warnings
+}
+
+// betweenBuilds stands between the texts of several builds.
+const betweenBuilds = " + "
+
+// JoinBuilds returns the text of all builds with which lines are counted.
+func JoinBuilds(builds ...Build) string {
+	texts := make([]string, len(builds))
+	for i, b := range builds {
+		texts[i] = b.String()
+	}
+	return strings.Join(texts, betweenBuilds)
+}
+
+// ParseBuilds parses the text of [JoinBuilds]. The attributions are not in it.
+func ParseBuilds(text string) (builds []Build) {
+	for part := range strings.SplitSeq(text, betweenBuilds) {
+		builds = append(builds, ParseBuild(part))
+	}
+	return builds
 }
 
 // ParseBuild parses the text of a [Build]. The attribution is not in it.

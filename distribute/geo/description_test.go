@@ -23,7 +23,7 @@ func TestDescriptionWarnsOfWhatIsOdd(t *testing.T) {
 	}{
 		"country":      {file("GeoLite2-Country", located("DE")), 0, nil},
 		"city":         {file("GeoLite2-City", located("DE")), 0, []string{"GeoLite2-City has cities"}},
-		"networks":     {file("GeoLite2-ASN", map[string]any{"autonomous_system_number": uint64(1)}), 0, []string{"networks (ASN) and no countries"}},
+		"networks":     {file("GeoLite2-ASN", numbered(1)), 2 * StaleAfter, []string{"networks (ASN) and no countries", "24 months old"}},
 		"no countries": {file("GeoIP2-ISP", map[string]any{"isp": "x"}), 0, []string{"GeoIP2-ISP has no countries"}},
 		"old":          {file("GeoLite2-Country", located("DE")), 2 * StaleAfter, []string{"24 months old"}},
 		"in part":      {part, 0, []string{"for 0 % of the public IPv4 addresses only"}},

@@ -75,7 +75,7 @@ func TestInvalidAddressIsUnknown(t *testing.T) {
 
 func TestDefaultSurvivesTheSurveyOfOpen(t *testing.T) {
 	t.Parallel()
-	if err := (&survey{db: embeddedDB(t)}).run(); err != nil {
+	if err := embeddedDB(t).survey().run(); err != nil {
 		t.Error(err)
 	}
 }
@@ -161,7 +161,7 @@ func BenchmarkDefault(b *testing.B) {
 func BenchmarkSurvey(b *testing.B) {
 	db := embeddedDB(b)
 	for b.Loop() {
-		if err := (&survey{db: db}).run(); err != nil {
+		if err := db.survey().run(); err != nil {
 			b.Fatal(err)
 		}
 	}

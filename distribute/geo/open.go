@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -56,7 +54,7 @@ func openFile(path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openImage(image, strings.TrimSuffix(filepath.Base(path), ".mmdb"))
+	return openImage(image, nameOf(path))
 }
 
 // readDatabase reads a file that is not compressed.
@@ -83,7 +81,7 @@ func openImage(image []byte, name string) (*DB, error) {
 	}
 	for _, s := range schemas {
 		db := newDB(reader, name, s)
-		if err = (&survey{db: db}).run(); err == nil {
+		if err = db.survey().run(); err == nil {
 			return db, nil
 		}
 		if !errors.Is(err, ErrNoCountries) {

@@ -13,14 +13,24 @@ const surveyNetworks = 1 << 16
 
 // survey is the result of reading a sample of a database's records.
 type survey struct {
-	db     *DB
-	found  bool  // A record has a country by the schema.
-	broken error // The first record that can't be decoded by it.
+	reader  *maxminddb.Reader
+	find    func(maxminddb.Result) (bool, error) // reports whether a record has what is searched for
+	missing error                                // no record has it
+	found   bool                                 // A record has it.
+	broken  error                                // The first record that can't be decoded.
+}
+
+// survey returns the survey of a database of countries.
+func (db *DB) survey() *survey {
+	return &survey{reader: db.reader, missing: ErrNoCountries, find: func(record maxminddb.Result) (bool, error) {
+		country, err := db.remember(record)
+		return country != Unknown, err
+	}}
 }
 
 // run looks up one address in each IPv4 /16 and in each /16 of the routed part
-// of IPv6 (2000::/3), which takes some milliseconds; if none has a country, it
-// walks the first networks. It returns ErrDamaged, or ErrNoCountries if the
+// of IPv6 (2000::/3), which takes some milliseconds; if none has what is searched
+// for, it walks the first networks. It returns ErrDamaged, or missing if the
 // schema does not fit. The format has no checksum, so damage elsewhere is
 // found by the lookup that reads it.
 func (s *survey) run() error {
@@ -38,7 +48,7 @@ func (s *survey) run() error {
 	case s.found:
 		return fmt.Errorf("%w (%w)", ErrDamaged, s.broken)
 	default:
-		return fmt.Errorf("type %q: %w", s.db.reader.Metadata.DatabaseType, ErrNoCountries)
+		return fmt.Errorf("type %q: %w", s.reader.Metadata.DatabaseType, s.missing)
 	}
 }
 
@@ -46,16 +56,16 @@ func (s *survey) spread() error {
 	for i := range 1 << 16 {
 		// The low bytes vary too, so that the paths are not all leftmost.
 		addr := netip.AddrFrom4([4]byte{byte(i >> 8), byte(i), byte(i * 151), byte(i * 29)})
-		if err := s.visit(s.db.reader.Lookup(addr)); err != nil {
+		if err := s.visit(s.reader.Lookup(addr)); err != nil {
 			return err
 		}
 	}
-	if !s.db.ipv6 {
+	if s.reader.Metadata.IPVersion != 6 {
 		return nil
 	}
 	for i := range 1 << 13 {
 		addr := netip.AddrFrom16([16]byte{0x20 | byte(i>>8), byte(i), byte(i * 151), byte(i * 29)})
-		if err := s.visit(s.db.reader.Lookup(addr)); err != nil {
+		if err := s.visit(s.reader.Lookup(addr)); err != nil {
 			return err
 		}
 	}
@@ -65,7 +75,7 @@ func (s *survey) spread() error {
 // walk counts empty networks too, so that it ends on a huge tree without records.
 func (s *survey) walk() error {
 	visited := 0
-	for network := range s.db.reader.Networks(maxminddb.IncludeNetworksWithoutData()) {
+	for network := range s.reader.Networks(maxminddb.IncludeNetworksWithoutData()) {
 		if err := s.visit(network); err != nil {
 			return err
 		}
@@ -85,10 +95,10 @@ func (s *survey) visit(record maxminddb.Result) error {
 	if !record.Found() {
 		return nil
 	}
-	country, err := s.db.remember(record)
+	found, err := s.find(record)
 	if err != nil && s.broken == nil {
 		s.broken = err
 	}
-	s.found = s.found || country != Unknown
+	s.found = s.found || found
 	return nil
 }

@@ -39,6 +39,9 @@ type Config struct {
 	// Countries is the database that logs.count uses; nil means the embedded
 	// one.
 	Countries *geo.DB
+
+	// Networks is the database that logs.count uses for the dimension asn; nil: it is refused.
+	Networks *geo.Networks
 }
 
 // Handlers has the handlers of logs.ship, logs.report and logs.count. It is safe for

@@ -177,7 +177,7 @@ func (a CountArgs) Check() error {
 }
 
 func (l *Handlers) counting(a CountArgs) *distribute.CountingConfig {
-	c := &distribute.CountingConfig{Where: a.Where, Format: a.Format, Countries: l.config.Countries}
+	c := &distribute.CountingConfig{Where: a.Where, Format: a.Format, Countries: l.config.Countries, Networks: l.config.Networks}
 	if len(a.By) > 0 {
 		c.By = [][]string{a.By}
 	}

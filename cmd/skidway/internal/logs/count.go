@@ -70,6 +70,7 @@ where --by has crawler or crawler_class.`,
   skidway logs count --where 'status >= 500 && country in ["DE", "FR"]' logs/
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
+  skidway logs count --by day,asn,crawler --asn GeoLite2-ASN.mmdb logs/
   skidway logs count --by day,country,crawler --by day,status --html web.html \
       logs/
   skidway logs count --visitors day,country --by month,country logs/

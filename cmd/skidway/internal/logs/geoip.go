@@ -30,7 +30,8 @@ func geoipInfo(a *cli.App) *cobra.Command {
 		Use:   "info [FILE]",
 		Short: "Shows the name, type and date of a country database",
 		Long: `Shows the name, type and date of a database in MMDB format, and what it holds:
-known is the percentage of public IPv4 addresses for which it has a country.
+known is the percentage of public IPv4 addresses for which it has a country, or
+the number of a network.
 Without FILE it shows the embedded one.
 
 It warns on standard error when the file has cities, or networks instead of
@@ -76,8 +77,11 @@ var describedView = cli.View[described]{
 		return d.Date.Format(time.DateOnly)
 	}},
 	{Key: "holds", Head: "holds", Value: func(d described) any {
-		if d.Countries {
+		switch {
+		case d.Countries:
 			return "countries"
+		case d.Networks:
+			return "networks (ASN)"
 		}
 		return "no countries"
 	}},

@@ -100,7 +100,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "keep", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "visitors", "where"}
+var ownSettings = []string{"asn", "by", "format", "geoip", "keep", "log-tz", "max-cells", "measure", "tz", "trusted-proxies", "visitors", "where"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
@@ -118,7 +118,7 @@ func (w *worker) settings(text string) (name string, own *counting, err error) {
 	own.by = nil // or those that follow are added
 	for _, word := range words[1:] {
 		key, value, found := strings.Cut(word, "=")
-		if found && w.noGeo && (key == "by" || key == "geoip") {
+		if found && w.noGeo && slices.Contains([]string{"asn", "by", "geoip"}, key) {
 			return "", nil, cli.WrongUsage("--subscriber '%s': %s is not possible with --no-geo", text, key)
 		}
 		if !found || !slices.Contains(ownSettings, key) {
@@ -183,7 +183,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, all []ser
 // counting has the flags of commands that count lines.
 type counting struct {
 	formatFlags
-	geoip         string
+	geoip, asn    string
 	noGeo         bool
 	by            cutList
 	where         string
@@ -200,6 +200,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	k.formatFlags.addFlags(c)
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
+	flags.StringVar(&k.asn, "asn", "", "database of networks for the dimension asn, a `FILE` in MMDB format")
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
 	flags.StringVar(&k.where, "where", "", "`FILTER` of the lines to count, such as 'status >= 500'")
@@ -211,6 +212,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
 	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
 	c.MarkFlagsMutuallyExclusive("no-geo", "geoip")
+	c.MarkFlagsMutuallyExclusive("no-geo", "asn")
 	c.MarkFlagsMutuallyExclusive("no-geo", "by")
 	cli.Complete(c, "by", cuts.Names()...)
 	cli.Complete(c, "visitors", "day", "day,country")
@@ -235,10 +237,13 @@ func (l *cutList) Set(text string) error {
 	return nil
 }
 
-// needPlaces reports whether a country database is needed to count by the dimensions.
-func (l cutList) needPlaces() bool {
-	return len(l) == 0 || slices.ContainsFunc(l, func(names []string) bool {
-		return slices.Contains(names, cuts.Country.String()) || slices.Contains(names, cuts.Continent.String())
+// has reports whether there is a dimension of one of some kinds; without dimensions, that of day and country.
+func (l cutList) has(kinds ...cuts.Kind) bool {
+	if len(l) == 0 {
+		l = cutList{{cuts.Day.String(), cuts.Country.String()}}
+	}
+	return slices.ContainsFunc(l, func(names []string) bool {
+		return slices.ContainsFunc(kinds, func(k cuts.Kind) bool { return slices.Contains(names, k.String()) })
 	})
 }
 
@@ -254,7 +259,7 @@ func (l *cutList) String() string {
 // Type implements pflag.Value.
 func (l *cutList) Type() string { return "strings" }
 
-// aggregation opens the country database, and returns what is odd about it.
+// aggregation opens the databases of addresses, and returns what is odd about it.
 func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []string, err error) {
 	format, err := k.name()
 	if err != nil {
@@ -265,6 +270,7 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []s
 		return nil, nil, cli.WrongUsage("--trusted-proxies: %w", err)
 	}
 	var countries *geo.DB
+	var networks *geo.Networks
 	if k.noGeo {
 		k.by = cutList{{"day"}}
 	}
@@ -272,27 +278,31 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warnings []s
 	if err != nil {
 		return nil, nil, cli.WrongUsage("--where: %w", err)
 	}
-	byPlace := where.Uses(cuts.Country, cuts.Continent) || slices.Contains(k.visitors, cuts.Country.String())
+	byPlace := where.Uses(cuts.Places()...) || slices.Contains(k.visitors, cuts.Country.String())
 	if k.noGeo && byPlace {
-		return nil, nil, cli.WrongUsage("country and continent are not possible with --no-geo: leave them out of --where and --visitors")
+		return nil, nil, cli.WrongUsage("country, continent and asn are not possible with --no-geo: leave them out of --where and --visitors")
 	}
-	if k.by.needPlaces() || byPlace {
+	if byPlace || k.by.has(cuts.Places()...) {
 		if countries, err = k.countries(); err != nil {
 			return nil, nil, err
 		}
+		warnings = countries.Build().Warnings(time.Now())
+	}
+	if where.Uses(cuts.ASN) || k.by.has(cuts.ASN) {
+		if networks, err = k.networks(); err != nil {
+			return nil, nil, err
+		}
+		warnings = append(warnings, networks.Build().Warnings(time.Now())...)
 	}
 	keep, err := parseDays("keep", k.keep)
 	if err != nil {
 		return nil, nil, err
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Where: k.where, Measures: k.measures, Visitors: k.visitors, MaxCells: int(k.maxCells), Keep: keep, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Where: k.where, Measures: k.measures, Visitors: k.visitors, MaxCells: int(k.maxCells), Keep: keep, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries, Networks: networks,
 	})
 	if err != nil {
 		return nil, nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
-	}
-	if countries != nil {
-		warnings = countries.Build().Warnings(time.Now())
 	}
 	return aggregation, warnings, nil
 }
@@ -310,4 +320,11 @@ func (k *counting) countries() (*geo.DB, error) {
 		return geo.Default()
 	}
 	return geo.Open(k.geoip)
+}
+
+func (k *counting) networks() (*geo.Networks, error) {
+	if k.asn == "" {
+		return nil, cli.WrongUsage("asn needs --asn FILE, a database of networks in MMDB format such as GeoLite2-ASN.mmdb")
+	}
+	return geo.OpenNetworks(k.asn)
 }

@@ -102,6 +102,7 @@ type logsConfig struct {
 	KindSettings `yaml:",inline"`
 	Folders      []string `yaml:"folders"`
 	GeoIP        string   `yaml:"geoip"`
+	ASN          string   `yaml:"asn"`
 }
 
 type commandConfig struct {
@@ -171,11 +172,13 @@ const logsTimeout = 24 * time.Hour
 
 func (c *logsConfig) settings() (logs.Config, error) {
 	s := logs.Config{Folders: c.Folders}
-	if c.GeoIP == "" {
-		return s, nil
-	}
 	var err error
-	s.Countries, err = geo.Open(c.GeoIP)
+	if c.GeoIP != "" {
+		s.Countries, err = geo.Open(c.GeoIP)
+	}
+	if c.ASN != "" && err == nil {
+		s.Networks, err = geo.OpenNetworks(c.ASN)
+	}
 	return s, err
 }
 
