@@ -147,7 +147,7 @@ func (f Format) New(o Options) Parser {
 func Formats() []Format { return slices.Clone(table[:]) }
 
 // ByName returns the format of that name or alias ("nginx" is "combined"), or of a
-// layout as for [ByLayout], which has a $ or a %. The name of a wrapper and a colon
+// layout as for [ByLayout], which has a $, a % or a blank. The name of a wrapper and a colon
 // before it are a wrapped format: "docker:combined". A layout whose text begins so stands in
 // quotes, or has a blank behind the colon. The error is an [*UnknownFormatError],
 // a [*LayoutError], or about the keys of [ByKeys].
@@ -162,7 +162,7 @@ func ByName(name string) (Format, error) {
 	if f, ok, err := keyedByName(name); ok {
 		return f, err
 	}
-	if strings.ContainsAny(name, "$%") {
+	if strings.ContainsAny(name, "$% ") {
 		return ByLayout(name)
 	}
 	if f := named(name); f.declared != nil {

@@ -181,7 +181,9 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 		case piece.name == "":
 			l.parts[last].end += piece.literal
 		case last >= 0 && l.parts[last].end == "":
-			return nil, errAdjacent
+			if err := l.parts[last].join(piece); err != nil {
+				return nil, err
+			}
 		default:
 			field := piece.field
 			if found[field] { // the first one counts
@@ -210,6 +212,19 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 		return nil, errNoTime
 	}
 	return l, nil
+}
+
+// join makes a value, and the one that follows with nothing between, one value. It is read only where
+// the first is a path, which its query follows.
+func (p *layoutPart) join(piece layoutPiece) error {
+	if neededFields.Has(p.field) || neededFields.Has(piece.field) || p.field != noField && piece.field != noField {
+		return errAdjacent
+	}
+	p.name += piece.name
+	if p.field != Path {
+		p.field = noField
+	}
+	return nil
 }
 
 // findTimes finds the times that may have blanks and that a blank ends.

@@ -1,13 +1,11 @@
 package accesslog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Why a layout cannot be used.
@@ -43,7 +41,7 @@ var variables = rankedVariables(`
 	status    $status %s
 	request   $request %r
 	method    $request_method %m
-	path      $request_uri $uri %U
+	path      $request_uri $uri $document_uri %U
 	protocol  $server_protocol %H
 	host      $host $http_host $server_name %{host}i %V %v
 	referrer  $http_referer %{referer}i
@@ -73,13 +71,14 @@ func rankedVariables(text string) map[string]variable {
 }
 
 // ByLayout returns the format of lines that a server writes with a layout of the
-// user's own: the value of nginx's log_format, or of Apache's LogFormat, or such a
+// user's own: the value of nginx's log_format, or of Apache's LogFormat or CustomLog, or such a
 // directive as it stands in the server's configuration. The error is a *[LayoutError].
 //
 // The values that are read are those of Apache's mod_log_config and of nginx's
 // variables. The client's address is $remote_addr, %h or %a, and only without one
 // of these $realip_remote_addr, $proxy_protocol_addr or the header X-Forwarded-For.
 //
+// Values with nothing between them are one, which is read only where it is a path and its query.
 // A time may have blanks, also where one follows it. Several %{…}t one after the other are one
 // time: its fraction and its offset may be directives of their own.
 func ByLayout(text string) (Format, error) {
@@ -155,67 +154,6 @@ func appendLiteral(pieces []layoutPiece, literal string) []layoutPiece {
 		return pieces
 	}
 	return append(pieces, layoutPiece{literal: literal})
-}
-
-// layoutValue returns the value of a log_format directive of nginx, which has a name, perhaps
-// escape=…, and strings in quotes that are joined; of a LogFormat directive of Apache, which has a
-// string in quotes, and its name behind; or of such strings alone. Another text is the value itself.
-func layoutValue(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	if directive, ok := strings.CutPrefix(text, "log_format"); ok {
-		_, value := cutWord(directive) // its name
-		if word, rest := cutWord(value); strings.HasPrefix(word, "escape=") {
-			value = rest
-		}
-		return joinQuoted("log_format", strings.TrimSuffix(strings.TrimSpace(value), ";"), true)
-	}
-	if directive, ok := strings.CutPrefix(text, "LogFormat"); ok {
-		return joinQuoted("LogFormat", directive, false)
-	}
-	switch alone := strings.TrimSuffix(text, ";"); {
-	case len(alone) > 1 && alone[0] == '\'':
-		return joinQuoted("log_format", alone, true)
-	case strings.HasPrefix(text, `"%`) && strings.HasSuffix(text, `"`) && strings.Contains(text, `\"`):
-		return joinQuoted("LogFormat", text, false)
-	}
-	return text, nil
-}
-
-// cutWord cuts off the word that text starts with.
-func cutWord(text string) (word, rest string) {
-	text = strings.TrimSpace(text)
-	end := strings.IndexFunc(text, unicode.IsSpace)
-	if end < 0 {
-		return text, ""
-	}
-	return text[:end], strings.TrimSpace(text[end:])
-}
-
-// joinQuoted returns the string in single or double quotes with which text begins, or all of them
-// joined.
-func joinQuoted(directive, text string, all bool) (string, error) {
-	var joined strings.Builder
-	for text = strings.TrimSpace(text); ; text = strings.TrimSpace(text) {
-		if text == "" || text[0] != '\'' && text[0] != '"' {
-			return "", fmt.Errorf("%s: the value must stand in quotes", directive)
-		}
-		end := 1
-		for end < len(text) && text[end] != text[0] {
-			c := text[end]
-			if c == '\\' && end+1 < len(text) {
-				end++
-				c = cmp.Or(map[byte]byte{'t': '\t', 'n': '\n'}[text[end]], text[end])
-			}
-			joined.WriteByte(c)
-			end++
-		}
-		if end == len(text) {
-			return "", fmt.Errorf("%s: a quote is not closed", directive)
-		}
-		if text = strings.TrimSpace(text[end+1:]); text == "" || !all {
-			return joined.String(), nil
-		}
-	}
 }
 
 // appendVariable appends the variable of nginx that text, behind its sign, begins with.

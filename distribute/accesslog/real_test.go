@@ -223,6 +223,12 @@ func TestLayoutsOfServersAreAccepted(t *testing.T) {
 		{`%a %{%Y-%m-%dT%H:%M:%S%z}t %400,501{User-Agent}i %!200,304>s %%`, `8.8.8.8 2000-10-10T13:55:36-0700 - 200 %`, "8.8.8.8", "2000-10-10"},
 		{`[%{%d/%b/%Y %T}t.%{msec_frac}t %{%z}t] %h %D`, `[10/Oct/2000 13:55:36.123 -0700] 8.8.8.8 512`, "8.8.8.8", "2000-10-10"},
 		{`%{sec}t %h`, `1693840791 8.8.8.8`, "8.8.8.8", "2023-09-04"},
+		{`CustomLog logs/access_log "%h %l %u %t \"%r\" %>s %b"`, `8.8.8.8 - - ` + stamp + ` "GET /" 200 23`, "8.8.8.8", "2000-10-10"},
+		{`customlog "|/usr/bin/rotatelogs -l log 86400" '%h %t' env=!dontlog`, `8.8.8.8 ` + stamp, "8.8.8.8", "2000-10-10"},
+		{`logformat "%h %t" common`, `8.8.8.8 ` + stamp, "8.8.8.8", "2000-10-10"},
+		{"log_format x '$remote_addr ' # the client; it's\n '[$time_local]'; # done", `8.8.8.8 ` + stamp, "8.8.8.8", "2000-10-10"},
+		{`%h %l %u %t "%m %U%q %H" %>s %b`, `8.8.8.8 - - ` + stamp + ` "GET /a?b HTTP/1.1" 200 23`, "8.8.8.8", "2000-10-10"},
+		{`$remote_addr [$time_local] $scheme$sent_http_x "$uri$is_args$args"`, `8.8.8.8 ` + stamp + ` https- "/a?b"`, "8.8.8.8", "2000-10-10"},
 	} {
 		format, err := accesslog.ByName(c.layout)
 		if err != nil {
@@ -232,6 +238,24 @@ func TestLayoutsOfServersAreAccepted(t *testing.T) {
 		record, verdict := format.New(accesslog.Options{}).Parse([]byte(c.line))
 		if verdict != accesslog.Parsed || record.Addr.String() != c.addr || record.Day.String() != c.day {
 			t.Errorf("%s: %d, %v; want %s on %s", c.layout, verdict, record, c.addr, c.day)
+		}
+	}
+}
+
+func TestPathAndItsQueryAreOneValue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ layout, line string }{
+		{`%h %t "%m %U%q %H" %>s`, `8.8.8.8 ` + stamp + ` "GET /a?b HTTP/1.1" 200`},
+		{`$remote_addr [$time_local] $uri$is_args$args $status`, `8.8.8.8 ` + stamp + ` /a?b 200`},
+	} {
+		format, err := accesslog.ByName(c.layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := format.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Path, accesslog.Status)})
+		p.Parse([]byte(c.line))
+		if path, _ := p.Values().Get(accesslog.Path); string(path) != "/a?b" || statusText(p.Values()) != "200" {
+			t.Errorf("%s: path %q, status %s", c.layout, path, statusText(p.Values()))
 		}
 	}
 }
@@ -246,11 +270,16 @@ func TestLayoutsThatCannotBeReadAreRefused(t *testing.T) {
 		`$remote_addr [$]`:                           "no name",
 		`log_format main $remote_addr $time_local;`:  "quotes",
 		`log_format main '$remote_addr $time_local;`: "not closed",
-		`%h %`:                        "no letter",
-		`%h %{Referer`:                "not closed",
-		`%h %{%A, the %d}t`:           "cannot be read",
-		`LogFormat %h %t`:             "quotes",
-		`LogFormat "%h %t \"%r\" %>s`: "not closed",
+		`%h %`:                                      "no letter",
+		`%h %{Referer`:                              "not closed",
+		`%h %{%A, the %d}t`:                         "cannot be read",
+		`LogFormat %h %t`:                           "quotes",
+		`LogFormat "%h %t \"%r\" %>s`:               "not closed",
+		`CustomLog logs/access_log combined`:        "LogFormat of that name",
+		`access_log /var/log/nginx/$host.log main;`: "log_format of that name",
+		`log_format main;`:                          "quotes",
+		`%h%u %t`:                                   "nothing between",
+		`%h %t %u%>s`:                               "nothing between",
 	} {
 		if _, err := accesslog.ByName(layout); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", layout, err, want)
