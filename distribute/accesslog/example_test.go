@@ -45,7 +45,7 @@ func ExampleByName() {
 	fmt.Println(err)
 	// Output:
 	// combined
-	// unknown log format "ngnix": use one of cloudfront, w3c, iis-w3c, nginx-json, caddy, traefik-json, gcp-lb, aws-waf, azure, cloudflare, cloudfront-json, envoy-json, aws-s3-json, aws-alb, aws-nlb, aws-elb, aws-s3, envoy, haproxy, squid, cloudfront-real-time, gcs, iis, nginx-proxy-manager, ingress-nginx, traefik, lighttpd, vhost, vhost-combined, combined, nginx, common, minimal, or the layout that the server writes, such as '$remote_addr [$time_local]'
+	// unknown log format "ngnix": use one of cloudfront, w3c, iis-w3c, nginx-json, caddy, traefik-json, gcp-lb, aws-waf, azure, cloudflare, cloudfront-json, envoy-json, aws-s3-json, aws-alb, aws-nlb, aws-elb, aws-s3, envoy, haproxy, squid, cloudfront-real-time, gcs, iis, nginx-proxy-manager, ingress-nginx, traefik, lighttpd, vhost, vhost-combined, combined, nginx, common, unzoned, python, werkzeug, minimal, or the layout that the server writes, such as '$remote_addr [$time_local]'
 }
 
 func ExampleFormats() {

@@ -81,6 +81,8 @@ func TestOddLinesAreRead(t *testing.T) {
 		{"W3C without dates, lines a little out of order", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8", "8.8.8.8", "2015-01-13"},
 		{"W3C without dates, a new #Date without a time", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n23:59:50 8.8.8.8\n#Date: 2015-01-14\n00:00:05 8.8.8.8", "8.8.8.8", "2015-01-14"},
 		{"W3C without dates, midnight", "w3c", "#Date: 2015-01-13 10:00:00\n#Fields: time c-ip\n23:59:50 8.8.8.8\n00:00:05 8.8.8.8\n23:59:59 8.8.8.8\n00:00:06 8.8.8.8", "8.8.8.8", "2015-01-14"},
+		{"Flask, which names its errors twice, in colours", "unzoned", `8.8.8.8 - - [10/Oct/2025 13:55:35] code 404, message File not found` + "\n" + `8.8.8.8 - - [10/Oct/2025 13:55:36] "` + "\x1b[33mGET /x HTTP/1.1\x1b[0m" + `" 404 -`, "8.8.8.8", "2025-10-10"},
+		{"combined without a zone", "unzoned", `8.8.8.8 - a b [10/Oct/2025:13:55:36] "GET / HTTP/1.1" 200 5 "-" "curl"`, "8.8.8.8", "2025-10-10"},
 		{"Caddy with wall_milli", "caddy", `{"level":"info","ts":"2026/11/20 14:00:05.000","msg":"handled request","request":{"remote_ip":"8.8.8.8"}}`, "8.8.8.8", "2026-11-20"},
 		{"a pod whose lines got a time", "timestamp:combined", `2026-11-20T14:00:05Z 8.8.8.8 - - ` + stamp + request + "\n" + `2026-11-20T14:00:05Z 8.8.8.8 - - ` + stamp + request + "\n" + `8.8.4.4 - - ` + stamp + request, "8.8.4.4", "2000-10-10"},
 	} {

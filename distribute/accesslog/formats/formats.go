@@ -39,6 +39,7 @@ var All = [...]Format{
 	vhost,
 	combined,
 	common,
+	unzoned,
 	minimal,
 }
 
