@@ -18,15 +18,13 @@ type Choice struct {
 	Votes, Lines int
 }
 
-// Choose returns the format that [Detect] does, with the lines that show it.
+// Choose returns the format that [Detect] does, with the lines that show it. The error is a
+// [*NoFormatError] or an [*OtherLogError]; ErrNoFormat itself if all lines are blank.
 func Choose(lines [][]byte) (Choice, error) {
 	lines = lines[:min(len(lines), DetectLines)]
 	format, err := Detect(lines)
 	if err != nil {
-		if kind := OtherLog("", lines); kind != "" {
-			err = &OtherLogError{kind}
-		}
-		return Choice{}, err
+		return Choice{}, noFormat(lines)
 	}
 	return format.choice(lines), nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"skidway/distribute/accesslog/wrappers"
+	"skidway/distribute/accesslog/internal/lex"
 )
 
 // An Explanation tells how the lines of a file are read.
@@ -96,59 +96,13 @@ func (unknown) Parse([]byte) (Record, Verdict) { return Record{}, Unparsable }
 func (unknown) State() string                  { return "" }
 func (unknown) Values() *Values                { return new(Values) }
 
-// nearest returns the format that reads most of a line, in at most depth wrappers.
-func nearest(line []byte, depth int) Format {
-	for i := range wrappers.All {
-		record, ok := wrappers.All[i].Peel(line, nil)
-		if !ok || depth == 0 {
-			continue
-		}
-		inner := trimStart(record.Inner)
-		if slices.Contains(timesAlone, wrappers.All[i].Name) && !isObject(inner) && !hasTime(inner) {
-			continue // the line's only time
-		}
-		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {
-			continue // a text of its own, in an object that has the fields
-		}
-		return wrapped(&wrappers.All[i], nearest(inner, depth-1))
-	}
-	if isObject(line) {
-		return unknownJSON
-	}
-	if countPairs(line) >= 3 {
-		return unknownPairs
-	}
-	best, most := combined, len(combined.Explainer()(line).Fields)
-	for _, f := range table {
-		if n := len(f.Explainer()(line).Fields); n > most {
-			best, most = f, n
-		}
-	}
-	return best
-}
-
-// timesAlone are the wrappers that may be the first fields of a line without one.
-var timesAlone = []string{"timestamp", "fluentd"}
-
-func isObject(line []byte) bool {
-	scan := objectScan{line: line, found: func(string, string) {}}
-	return len(line) > 0 && line[0] == '{' && scan.object(0, nil) >= 0
-}
-
-func countPairs(line []byte) (n int) {
-	for range logfmtPairs(line) {
-		n++
-	}
-	return n
-}
-
 // A LineExplanation tells how a line is read.
 type LineExplanation struct {
 	Verdict Verdict
 	Record  Record // if the verdict is Parsed
 	Fields  []FieldValue
-	// Problem says what is wrong with the line: which field is missing, or is none.
-	// It is empty if the line is parsed, and for header lines.
+	// Problem says what is wrong with the line: which field is missing, or is none. It is empty
+	// for header lines, and if the line is parsed and nothing speaks against the format.
 	Problem string
 }
 
@@ -178,15 +132,16 @@ func (f Format) Explainer() func(line []byte) LineExplanation {
 		case header != nil:
 			e.Fields, e.Problem = header.explain(line)
 		case f.keys != nil:
-			e.Fields, e.Problem = explainObject(line, f.keys)
+			e.Fields, e.Problem = f.explainObject(line)
 		case f.fields != nil:
 			e.Fields, e.Problem = explainPairs(line, f.fields)
 		default:
-			e.Fields, e.Problem = f.layouts.explain(line)
+			e.Fields, e.Problem = f.layouts.explain(line, e.Verdict == Parsed)
 		}
 		switch {
-		case e.Verdict == Parsed:
+		case e.Verdict == Parsed && f.isExact(parser, line):
 			e.Problem = ""
+		case e.Verdict == Parsed:
 		case e.Problem == "":
 			e.Problem = "the time or the address is not one"
 		}
@@ -216,10 +171,10 @@ func (f Format) explainWrapped() func(line []byte) LineExplanation {
 }
 
 // explain returns the values of a line in the layout that reads most of it, and where the
-// others begin to differ.
-func (l layouts) explain(line []byte) (best []FieldValue, problem string) {
+// others begin to differ. If the line is read, its values may be any.
+func (l layouts) explain(line []byte, read bool) (best []FieldValue, problem string) {
 	for _, layout := range l {
-		fields, p := layout.explain(line)
+		fields, p := layout.explain(line, read)
 		if best == nil || len(fields) > len(best) {
 			best, problem = fields, p
 		}
@@ -227,14 +182,17 @@ func (l layouts) explain(line []byte) (best []FieldValue, problem string) {
 	return best, problem
 }
 
-func (l *layout) explain(line []byte) (list []FieldValue, problem string) {
+func (l *layout) explain(line []byte, read bool) (list []FieldValue, problem string) {
 	rest, ok := cutPrefix(line, l.head)
 	if !ok {
 		return nil, fmt.Sprintf("the line does not begin with %q", l.head)
 	}
-	times := newTimeReader(Options{})
 	for _, part := range l.parts {
 		end := part.valueEnd(rest)
+		if end < 0 && part.stamp { // what follows is no time
+			part.stamp = false
+			end = part.valueEnd(rest)
+		}
 		if end < 0 {
 			return list, fmt.Sprintf("no %q after %s, which begins with %q", part.end, part.name, shortened(rest))
 		}
@@ -242,10 +200,8 @@ func (l *layout) explain(line []byte) (list []FieldValue, problem string) {
 			end = timeEnd(rest, end)
 		}
 		value := rest[:end]
-		if part.field == Time {
-			if _, ok := times.read(value); !ok {
-				return list, fmt.Sprintf("%s is no time: %q", part.name, shortened(value))
-			}
+		if kind := mismatch(part.field, value); kind != "" && !read {
+			return list, fmt.Sprintf("%s is no %s: %q", part.name, kind, shortened(value))
 		}
 		list = append(list, FieldValue{part.name, string(value)})
 		if rest = rest[end+len(part.end):]; part.end == " " {
@@ -253,6 +209,35 @@ func (l *layout) explain(line []byte) (list []FieldValue, problem string) {
 		}
 	}
 	return list, ""
+}
+
+// mismatch returns what a value of a field should be and is not; empty if it may be one.
+func mismatch(field Field, value []byte) string {
+	ok := true
+	switch field {
+	case Time:
+		_, ok = readTime(value)
+	case Address:
+		ok = len(value) == 0 || client(withoutPort(value), nil).IsValid() || isHostName(value)
+	case Status:
+		ok = isStatus(value)
+	default:
+		return ""
+	}
+	if ok {
+		return ""
+	}
+	return map[Field]string{Time: "time", Address: "address", Status: "number"}[field]
+}
+
+// isHostName reports whether a value may be the name of a host, "-", or a unix socket.
+func isHostName(value []byte) bool {
+	for _, c := range value {
+		if c-'0' > 9 && lex.Lower(c)-'a' > 'z'-'a' && c != '.' && c != '-' && c != '_' && c != ':' {
+			return false
+		}
+	}
+	return len(value) > 0
 }
 
 // shortened returns the first bytes of a value that is to be shown.
@@ -278,7 +263,7 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 }
 
 // explainObject returns all values of an object under their keys.
-func explainObject(line []byte, paths map[Field][]string) (list []FieldValue, problem string) {
+func (f Format) explainObject(line []byte) (list []FieldValue, problem string) {
 	line = bytes.TrimLeft(line, "[, ")
 	if len(line) == 0 || line[0] != '{' {
 		return nil, "the line is no JSON object"
@@ -287,7 +272,21 @@ func explainObject(line []byte, paths map[Field][]string) (list []FieldValue, pr
 	if scan.object(0, nil) < 0 {
 		return list, "the JSON object is damaged"
 	}
-	return list, missing(list, paths)
+	if f.declared != nil && f.declared.Logger != "" {
+		if name := valueOf(list, "logger"); name != "" && !isOfLogger(name, f.declared.Logger) {
+			return list, fmt.Sprintf("the logger %s writes no requests: %s does", name, f.declared.Logger)
+		}
+	}
+	return list, missing(list, f.keys)
+}
+
+// valueOf returns the value of a key; empty if there is none.
+func valueOf(list []FieldValue, key string) string {
+	i := slices.IndexFunc(list, func(v FieldValue) bool { return v.Name == key })
+	if i < 0 {
+		return ""
+	}
+	return list[i].Value
 }
 
 // explainPairs returns the pairs of a line in logfmt.
@@ -302,47 +301,28 @@ func explainPairs(line []byte, keys map[string]Field) (list []FieldValue, proble
 	return list, missing(list, paths)
 }
 
-// missing says that a line has none of the keys of the address or of the time.
+// missing says that a line has none of the keys of the address or of the time, or what the value of
+// the time or of the status is.
 func missing(list []FieldValue, paths map[Field][]string) string {
-	has := map[string]bool{}
-	for _, f := range list {
-		has[f.Name] = true
-	}
-	for _, field := range []Field{Address, Time} {
-		found := len(paths[field]) == 0
-		for _, path := range paths[field] {
-			found = found || has[path]
+	found := func(field Field) (key, value string) {
+		for _, key := range paths[field] {
+			if value := valueOf(list, key); value != "" && value != "null" {
+				return key, value
+			}
 		}
-		if !found {
+		return "", ""
+	}
+	_, date := found(Date)
+	_, clock := found(Clock)
+	for _, field := range []Field{Address, Time, Status} {
+		key, value := found(field)
+		needless := field == Status || field == Time && date != "" && clock != ""
+		if key == "" && !needless && len(paths[field]) > 0 {
 			return fmt.Sprintf("it has no key %s for the %s", strings.Join(paths[field], " or "), field)
+		}
+		if kind := mismatch(field, []byte(value)); key != "" && kind != "" {
+			return fmt.Sprintf("%s is no %s: %q", key, kind, shortened([]byte(value)))
 		}
 	}
 	return ""
-}
-
-// RankAddress returns how much a value is like the client's address: 2 if it is an address, or
-// begins a list of addresses, with a public one, 1 if with none, and 0 if it is something else.
-func RankAddress(value string) int {
-	first, _, _ := strings.Cut(value, ",")
-	switch {
-	case !address([]byte(strings.TrimSpace(first))).IsValid():
-		return 0
-	case !IsPublic(client([]byte(value), nil)):
-		return 1
-	}
-	return 2
-}
-
-// RankTime returns how much a value is like the time of a line: 2 if it is a time that is read
-// without naming its notation, 1 if it is a date, and 0 if it is something else.
-func RankTime(value string) int {
-	times := newTimeReader(Options{})
-	_, ok := times.read([]byte(value))
-	switch {
-	case !ok:
-		return 0
-	case len(value) == dateLen && value[4] == '-':
-		return 1
-	}
-	return 2
 }

@@ -1,6 +1,7 @@
 package accesslog_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -42,15 +43,25 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		{`{"log":"{\"ip\":\"8.8.8.8\",\"at\":1}\n","stream":"stdout","time":"x"}`, "docker:json", "it has no key that is known for the address"},
 		{"2026-11-20T14:00:05Z stdout F level=info ip=8.8.8.8 at=1", "cri:logfmt", "it has no key that is known for the address"},
 		{`{"message":"started","ip":"8.8.8.8"}`, "json", "it has no key that is known for the address"},
+		{`{"ClientIP":"8.8.8.8","EdgeResponseStatus":200}`, "cloudflare", "it has no key EdgeStartTimestamp for the time"},
+		{`{"time_iso8601":"10.10.2025 13:55","remote_addr":"8.8.8.8","status":200}`, "nginx-json", `time_iso8601 is no time: "10.10.2025 13:55"`},
+		{`{"time_iso8601":"2025-10-10T13:55:36Z","remote_addr":"8.8.8.8","status":"bad gateway"}`, "nginx-json", `status is no number: "bad gateway"`},
+		{`{"ts":1693840791.75,"logger":"http.log.error","request":{"client_ip":"8.8.8.8"}}`, "caddy", "the logger http.log.error writes no requests: http.log.access does"},
+		{`8.8.8.8 - - [10/Oct/2000:13:55:36 MST] "GET / HTTP/1.1" OK 23 "-" "-"`, "combined", `$time_local is no time: "10/Oct/2000:13:55:36 MST"`},
 		{"\x7fELF", "combined", `no " " after $remote_addr, which begins with "\x7fELF"`},
 	} {
 		e := accesslog.Explain([][]byte{[]byte(c.line)})
 		if e.Fits || e.Format.Name() != c.format {
 			t.Errorf("%s: fits %v, format %s; want %s", c.line, e.Fits, e.Format.Name(), c.format)
 		}
-		if got := e.Format.Explainer()([]byte(c.line)); got.Verdict != accesslog.Unparsable || got.Problem != c.problem {
+		if got := e.Format.Explainer()([]byte(c.line)); got.Problem != c.problem {
 			t.Errorf("%s: %+v; want the problem %s", c.line, got, c.problem)
 		}
+	}
+	err := choiceError(`8.8.8.8 - - [10/Foo/2000:13:55:36 -0700] "GET /" 200 23`)
+	if unknown, ok := errors.AsType[*accesslog.NoFormatError](err); !ok || !errors.Is(err, accesslog.ErrNoFormat) ||
+		unknown.Nearest != "combined" || !strings.HasPrefix(unknown.Problem, "$time_local is no time") {
+		t.Errorf("%v", err)
 	}
 	w3c, err := accesslog.ByName("w3c")
 	if err != nil {

@@ -160,8 +160,15 @@ func (p *fieldParser) fits(line []byte) bool {
 	if !empty && !client(addr, nil).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
 		return false
 	}
-	status := v[Status]
-	return len(status) == 0 || status[0] == '-' || lex.Number(status) >= 0
+	return isStatus(v[Status])
+}
+
+// isStatus reports whether a value is a status, a list of some, or a sign that there is none.
+func isStatus(value []byte) bool {
+	if first, _, found := bytes.Cut(value, []byte(", ")); found {
+		value = first
+	}
+	return len(value) == 0 || value[0] == '-' || lex.Number(value) >= 0
 }
 
 // State implements [Parser].

@@ -111,7 +111,7 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' || !o.scan(line, v, s) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
-	if v[logger] != nil && !o.isRequest(v[logger]) {
+	if v[logger] != nil && !isOfLogger(v[logger], o.logger) {
 		return Unparsable
 	}
 	if v[Time] == nil {
@@ -123,10 +123,9 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	return Parsed
 }
 
-// isRequest reports whether a logger writes requests.
-func (o *objects) isRequest(name []byte) bool {
-	rest, ok := cutPrefix(name, o.logger)
-	return ok && (len(rest) == 0 || rest[0] == '.')
+// isOfLogger reports whether the name of a logger is one, perhaps with a dot and more behind.
+func isOfLogger[T string | []byte](name T, logger string) bool {
+	return len(name) >= len(logger) && string(name[:len(logger)]) == logger && (len(name) == len(logger) || name[len(logger)] == '.')
 }
 
 // scan sets the fields of a line, and reports whether it is an object, as far as it has to be

@@ -155,3 +155,30 @@ func findTime(line []byte, words []span) (at span, name string, ok bool) {
 	}
 	return span{}, "", false
 }
+
+// RankAddress returns how much a value is like the client's address: 2 if it is an address, or
+// begins a list of addresses, with a public one, 1 if with none, and 0 if it is something else.
+func RankAddress(value string) int {
+	first, _, _ := strings.Cut(value, ",")
+	switch {
+	case !address([]byte(strings.TrimSpace(first))).IsValid():
+		return 0
+	case !IsPublic(client([]byte(value), nil)):
+		return 1
+	}
+	return 2
+}
+
+// RankTime returns how much a value is like the time of a line: 2 if it is a time that is read
+// without naming its notation, 1 if it is a date, and 0 if it is something else.
+func RankTime(value string) int {
+	times := newTimeReader(Options{})
+	_, ok := times.read([]byte(value))
+	switch {
+	case !ok:
+		return 0
+	case len(value) == dateLen && value[4] == '-':
+		return 1
+	}
+	return 2
+}

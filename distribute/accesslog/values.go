@@ -142,6 +142,7 @@ func (v *Values) Status() (int, bool) {
 		}
 	}
 	value, ok := v.Get(Status)
+	value = value[bytes.LastIndexByte(value, ' ')+1:] // of those of several servers, the last one
 	if !ok || len(value) == 0 || len(value) > 3 {
 		return 0, false
 	}

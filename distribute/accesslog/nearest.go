@@ -1,0 +1,116 @@
+package accesslog
+
+import (
+	"fmt"
+	"slices"
+
+	"skidway/distribute/accesslog/wrappers"
+)
+
+// A NoFormatError is the error for a file in no known format. It wraps [ErrNoFormat].
+type NoFormatError struct {
+	Nearest string // the name of the format that reads most of the first line that is not blank
+	Problem string // what of that line it cannot read
+}
+
+// Error returns a text that names the nearest format and what does not match.
+func (e *NoFormatError) Error() string {
+	return fmt.Sprintf("%v: the nearest is %s, but %s", ErrNoFormat, e.Nearest, e.Problem)
+}
+
+// Unwrap returns ErrNoFormat.
+func (e *NoFormatError) Unwrap() error { return ErrNoFormat }
+
+// noFormat returns the error for lines that have no known format.
+func noFormat(lines [][]byte) error {
+	if kind := OtherLog("", lines); kind != "" {
+		return &OtherLogError{kind}
+	}
+	for _, line := range lines {
+		if line = trimStart(line); len(line) > 0 {
+			format := nearest(line, maxWrappers)
+			return &NoFormatError{format.name, format.Explainer()(line).Problem}
+		}
+	}
+	return ErrNoFormat
+}
+
+// nearest returns the format that reads most of a line, in at most depth wrappers.
+func nearest(line []byte, depth int) Format {
+	for i := range wrappers.All {
+		record, ok := wrappers.All[i].Peel(line, nil)
+		if !ok || depth == 0 {
+			continue
+		}
+		inner := trimStart(record.Inner)
+		if slices.Contains(timesAlone, wrappers.All[i].Name) && !isObject(inner) && !hasTime(inner) {
+			continue // the line's only time
+		}
+		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {
+			continue // a text of its own, in an object that has the fields
+		}
+		return wrapped(&wrappers.All[i], nearest(inner, depth-1))
+	}
+	if isObject(line) {
+		return nearestObject(line)
+	}
+	if countPairs(line) >= 3 {
+		return unknownPairs
+	}
+	best, most := combined, combined.readOf(line)
+	for _, f := range table {
+		if n := f.readOf(line); n > most {
+			best, most = f, n
+		}
+	}
+	return best
+}
+
+// readOf returns how much of a line the format reads: the number of values, and one more for an
+// address that is one.
+func (f Format) readOf(line []byte) (n int) {
+	for _, value := range f.Explainer()(line).Fields {
+		if n++; variables[value.Name].field == Address && RankAddress(value.Value) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// nearestObject returns the format whose keys of the address, the time and other fields most of an
+// object's are.
+func nearestObject(line []byte) Format {
+	best, most := unknownJSON, 0
+	for _, f := range table {
+		if f.keys == nil {
+			continue
+		}
+		var v values
+		f.splitter("").split(line, &v, wanted)
+		n := 0
+		for _, value := range v[:logger] {
+			if value != nil {
+				n++
+			}
+		}
+		if n > most && (v[Address] != nil || v[Time] != nil || v[Date] != nil) {
+			best, most = f, n
+		}
+	}
+	return best
+}
+
+// timesAlone are the wrappers that may be the first fields of a line without one.
+var timesAlone = []string{"timestamp", "fluentd"}
+
+func isObject(line []byte) bool {
+	scan := objectScan{line: line, found: func(string, string) {}}
+	return len(line) > 0 && line[0] == '{' && scan.object(0, nil) >= 0
+}
+
+func countPairs(line []byte) (n int) {
+	for range logfmtPairs(line) {
+		n++
+	}
+	return n
+}
