@@ -88,6 +88,8 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		{"json(address=client.ip,time=at)", `{"client.ip":"8.8.8.8","at":"2000-10-10T00:00:00Z"}`},
 		{"json(address=ip,time=at)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00Z","cut":"of`},
 		{"logfmt(address=fwd,time=at)", `2012 at=2000-10-10T12:00:00Z method=GET path="/ \" fwd=1.1.1.1" fwd="8.8.8.8, 10.0.0.1" dyno=web.1`},
+		{"json(address=ip,date=day,clock=hour)", `{"hour":"13:55:36","ip":"8.8.8.8","day":"2000-10-10"}`},
+		{"logfmt(address=ip,date=d,clock=t)", "d=2000-10-10 ip=8.8.8.8 t=13:55:36"},
 		{"logfmt(address=ip,time=time)", "ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\r"},
 		{"docker:logfmt(address=ip,time=time)", `{"log":"ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\n","stream":"stdout"}`},
 	} {
@@ -111,7 +113,7 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 			t.Errorf("%s is detected as %s", line, f.Name())
 		}
 	}
-	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
 		if _, err := accesslog.ByName(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

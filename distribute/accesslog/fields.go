@@ -64,6 +64,14 @@ func (v *values) clear(s scope) {
 	v[ended], v[logger], v[clockZone] = nil, nil, nil
 }
 
+// complete is the verdict on a line with these fields: it must have an address and a time.
+func (v *values) complete() Verdict {
+	if v[Address] == nil || v[Time] == nil && (v[Date] == nil || v[Clock] == nil) {
+		return Unparsable
+	}
+	return Parsed
+}
+
 // A scope is how much of a line a splitter reads.
 type scope uint8
 

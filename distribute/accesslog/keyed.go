@@ -26,10 +26,7 @@ func (l logfmt) split(line []byte, v *values, _ scope) Verdict {
 			v[field] = value
 		}
 	}
-	if v[Address] == nil || v[Time] == nil {
-		return Unparsable
-	}
-	return Parsed
+	return v.complete()
 }
 
 // logfmtPairs returns the pairs of a line; words without a = are skipped.
@@ -71,9 +68,13 @@ var keyedNames = []string{"json", "logfmt"}
 
 // ByKeys returns the format of lines whose values have keys of the user's own: JSON
 // objects ("json"; a dot stands between the key of an object and a key in it), or pairs
-// key=value ("logfmt"). The keys of [Address] and [Time] are needed.
+// key=value ("logfmt"). The keys of [Address] and [Time] are needed; [Date] and [Clock] are a time
+// with two keys.
 func ByKeys(kind string, keys map[Field]string) (Format, error) {
-	if keys[Address] == "" || keys[Time] == "" {
+	if !slices.Contains(keyedNames, kind) {
+		return Format{}, fmt.Errorf("format %s has no keys: they are of lines in json or logfmt", kind)
+	}
+	if keys[Address] == "" || keys[Time] == "" && (keys[Date] == "" || keys[Clock] == "") {
 		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
 	}
 	var parts []string
@@ -90,14 +91,11 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 		paths[field], fields[key] = []string{key}, field
 	}
 	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second}
-	switch kind {
-	case "json":
+	if kind == "json" {
 		return objectFormat(f, paths, ""), nil
-	case "logfmt":
-		f.splitter, f.fields = func(string) splitter { return logfmt{fields} }, fields
-		return f, nil
 	}
-	return Format{}, &UnknownFormatError{Name: kind}
+	f.splitter, f.fields = func(string) splitter { return logfmt{fields} }, fields
+	return f, nil
 }
 
 // keyedByName returns the format of a name that ByKeys gave; ok reports whether name may be one.
@@ -140,11 +138,22 @@ func ParseKey(text string) (Field, string, error) {
 }
 
 // keyFields are the fields that a key of the user's own can be for.
-var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
+var keyFields = []Field{Address, Time, Date, Clock, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
 
 // objectFormat completes a format whose lines are JSON objects, of a logger as in [formats.Format].
 func objectFormat(f Format, paths map[Field][]string, logger string) Format {
 	known := newObjectPaths(paths, logger)
 	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
 	return f
+}
+
+// Keyed returns "json" or "logfmt" if the format's lines have keys, and else nothing.
+func (f Format) Keyed() string {
+	switch f = f.plain(); {
+	case f.keys != nil:
+		return "json"
+	case f.fields != nil:
+		return "logfmt"
+	}
+	return ""
 }

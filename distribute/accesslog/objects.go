@@ -117,10 +117,7 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if v[Time] == nil {
 		v[Time] = v[ended]
 	}
-	if v[Address] == nil || v[Time] == nil && (v[Date] == nil || v[Clock] == nil) {
-		return Unparsable
-	}
-	return Parsed
+	return v.complete()
 }
 
 // isOfLogger reports whether the name of a logger is one, perhaps with a dot and more behind.

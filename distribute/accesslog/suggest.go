@@ -157,8 +157,12 @@ func findTime(line []byte, words []span) (at span, name string, ok bool) {
 }
 
 // RankAddress returns how much a value is like the client's address: 2 if it is an address, or
-// begins a list of addresses, with a public one, 1 if with none, and 0 if it is something else.
+// begins a list of addresses or an array in JSON, with a public one, 1 if with none, and 0 if it is
+// something else.
 func RankAddress(value string) int {
+	if array, ok := strings.CutPrefix(value, "[\""); ok {
+		value, _, _ = strings.Cut(array, "\"")
+	}
 	first, _, _ := strings.Cut(value, ",")
 	switch {
 	case !address([]byte(strings.TrimSpace(first))).IsValid():
@@ -181,4 +185,12 @@ func RankTime(value string) int {
 		return 1
 	}
 	return 2
+}
+
+// RankClock returns 1 if a value is a time of day, and 0 if it is something else.
+func RankClock(value string) int {
+	if _, ok := readClock([]byte(value)); ok {
+		return 1
+	}
+	return 0
 }

@@ -15,10 +15,10 @@ import (
 func TestAdviceIsQuotedForTheShell(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
-		"client.ip": "client.ip", "$(reboot)": "'$(reboot)'", "it's": `'it'\''s'`, "": "",
+		"client.ip": "client.ip", "$(reboot)": "'$(reboot)'", "it's": `'it'\''s'`, "": "KEY",
 	} {
 		lines := []accesslog.LineExplanation{{Fields: []accesslog.FieldValue{{Name: key, Value: "8.8.8.8"}}}}
-		if got := keyOf(lines, "KEY", accesslog.RankAddress); got != want {
+		if got := keyText(addressKey(lines), "KEY"); got != want {
 			t.Errorf("%q: %s, want %s", key, got, want)
 		}
 	}
@@ -46,6 +46,18 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 		"JSON with a list": {
 			`{"host":"%[2]s","meta":{"t":1793000000123},"x-forwarded-for":"%[1]s, 10.0.0.9"}`,
 			"--format json --field address=x-forwarded-for --field time=meta.t",
+		},
+		"JSON with a server": {
+			`{"ts":1793000000,"server_ip":"9.9.9.9","peer":"%[1]s:443","self":"%[2]s"}`,
+			"--format json --field address=peer --field time=ts",
+		},
+		"JSON with an array": {
+			`{"self":"%[2]s","c":["%[1]s","10.0.0.1"],"t":{"at":"2026-11-20T14:00:05Z","modified":"2026-01-01T00:00:00Z"}}`,
+			"--format json --field address=c --field time=t.at",
+		},
+		"JSON with a date and a time of day": {
+			`{"srv":"%[2]s","ip":"%[1]s","date":"2026-11-20","time":"14:00:05"}`,
+			"--format json --field address=ip --field date=date --field clock=time",
 		},
 		"logfmt in a wrapper": {
 			`Nov  1 14:00:05 host app[12]: at=1793000000 srv=%[2]s client=%[1]s method=GET`,
