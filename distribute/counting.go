@@ -197,6 +197,9 @@ func (a *Counting) Settings() string {
 	return a.settings.With(reading)
 }
 
+// Format returns the name of the log format, "auto" if it is detected for each file.
+func (a *Counting) Format() string { return a.format }
+
 // Tables returns the tables of a report without counts.
 func (a *Counting) Tables() []cuts.Table {
 	selection, err := new(cuts.Query).Select(a.settings, "")

@@ -19,7 +19,7 @@ const (
 	Empty                         // it has no content
 	NotReached                    // Ship was stopped before its turn
 	Vanished                      // it does not exist: it was deleted after it was listed
-	Skipped                       // a function of the configuration leaves it out by its name: see Reason
+	Skipped                       // a function of the configuration leaves it out: see Reason
 )
 
 func (o Outcome) String() string {

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,15 +70,49 @@ type Shipper struct {
 	stop         *stopSignal
 	interval     time.Duration // between two looks of Follow
 	sketches     sketches
+	leftOut      map[string]bool
 	forced       string       // end of the id of the current file if shipping is forced; the same at each try
 	bytes        atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 }
 
-// AccessLogs chooses the files that can be access logs by their names, as
+// AccessLogs chooses the files that can be access logs by their names and by their content, as
 // [accesslog.OtherLog] knows the others, and those whose name starts with a dot only if
-// hidden is true.
-func AccessLogs(hidden bool) stream.Members {
-	return stream.Members{Hidden: hidden, Skip: func(name string) string { return accesslog.OtherLog(name, nil) }}
+// hidden is true. Files among the paths, which may be patterns, are not left out by their content.
+func AccessLogs(hidden bool, paths ...string) stream.Members {
+	named := map[string]bool{}
+	var patterns []string
+	for _, path := range paths {
+		named[filepath.Clean(path)] = true
+		if strings.ContainsAny(path, stream.PatternBytes) {
+			patterns = append(patterns, path)
+		}
+	}
+	return stream.Members{
+		Hidden: hidden,
+		Skip:   func(name string) string { return accesslog.OtherLog(name, nil) },
+		SkipContent: func(path string, head []byte) string {
+			kind := otherContent(head)
+			matches := func(pattern string) bool { ok, _ := filepath.Match(pattern, path); return ok }
+			if kind == "" || named[filepath.Clean(path)] || slices.ContainsFunc(patterns, matches) {
+				return ""
+			}
+			return kind
+		},
+	}
+}
+
+// otherContent returns the kind of a file that is no access log, by what its content begins with;
+// empty if it may be one.
+func otherContent(head []byte) string {
+	lines, _ := stream.FirstLines(head, accesslog.DetectLines)
+	kind := accesslog.OtherLog("", lines)
+	if kind == "" {
+		return ""
+	}
+	if _, err := accesslog.Detect(lines); err == nil { // lines of both may be in one file
+		return ""
+	}
+	return kind
 }
 
 // NewShipper returns a shipper for a channel. A nil config is the zero one; for an
@@ -85,7 +121,7 @@ func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
 	c := config.withDefaults()
 	return &Shipper{
 		channel: channel, config: c, registration: registration{channel: channel, token: rand.Text(), mode: modeBatch, lease: c.Lease},
-		stop: newStopSignal(), sketches: sketches{}, interval: followInterval,
+		stop: newStopSignal(), sketches: sketches{}, leftOut: map[string]bool{}, interval: followInterval,
 	}
 }
 
@@ -212,7 +248,13 @@ func (s *Shipper) unreadable(result *ShippedFile, err error) {
 	switch result.setFailure(err); result.Outcome {
 	case Failed:
 		s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
-	case Vanished, Skipped:
+	case Skipped:
+		if s.leftOut[result.Path] && s.registration.mode == modeFollow { // it was reported
+			return
+		}
+		s.leftOut[result.Path] = true
+		fallthrough
+	case Vanished:
 		s.config.Notify.send(Event{Kind: EventShipped, File: result.Path, Shipped: *result})
 	}
 }

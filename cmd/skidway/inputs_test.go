@@ -35,6 +35,17 @@ func TestCountListsItsFilesInADryRun(t *testing.T) {
 	if got := columnAsStar(o.stdout, 3); got != "file,codec,format,bytes,state\n.hidden,plain,combined,*,new\na.log,plain,combined,*,new\n" {
 		t.Errorf("%s", got)
 	}
+	write(t, folder, "d.log", "noise\n")
+	for _, format := range []string{"auto", "squid"} { // it says what the count does
+		o := skidway(t, folder, "logs", "count", "--dry-run", "--format", format, "-o", "csv", "d.log")
+		counted := skidway(t, folder, "logs", "count", "--format", format, "d.log")
+		if o.code != cli.ExitFailed || counted.code != o.code {
+			t.Errorf("exit codes %d and %d", o.code, counted.code)
+		}
+		_, problem, _ := strings.Cut(counted.stderr, "d.log: ")
+		problem, _, _ = strings.Cut(problem, " ")
+		hasLine(t, o.stdout, "d.log,plain,", problem)
+	}
 }
 
 // columnAsStar replaces a column of CSV, but for its heading.
@@ -121,19 +132,25 @@ func TestFilesThatAreNoAccessLogsAreLeftOutWhereTheyAreNotNamed(t *testing.T) {
 	write(t, folder, "logs/error.log", "2026/11/01 00:00:00 [error] 1#1: x\n")
 	write(t, folder, "logs/b.zip", zipOf(t, [2]string{"c.log", line("8.8.8.8", "03")}, [2]string{"error.log.1", "x\n"}))
 	write(t, folder, "other/conn_log_1.log", connections)
-	url := bucket(t, "logs", map[string][]byte{"elb/ELBAccessLogTestFile": []byte("Enable"), "elb/d.log": []byte(line("8.8.8.8", "04"))})
+	write(t, folder, "logs/nginx.out", "2026/11/01 00:00:00 [error] 1#1: y\n")
+	write(t, folder, "logs/both.out", "2026/11/01 00:00:00 [error] 1#1: x\n"+line("8.8.8.8", "05"))
+	write(t, folder, "logs/e.zip", zipOf(t, [2]string{"httpd.err", "[Fri Oct 10 13:55:36 2025] [error] x\n"}))
+	url := bucket(t, "logs", map[string][]byte{"elb/connections": []byte(connections), "elb/ELBAccessLogTestFile": []byte("Enable"), "elb/d.log": []byte(line("8.8.8.8", "04"))})
 	s3 := []string{"--s3-endpoint", url, "--s3-anonymous"}
 	o := mustRun(t, folder, with(s3, "logs", "count", "--no-geo", "logs", "other", "s3://logs/elb/")...)
-	if o.stdout != "day,requests\n2026-11-01,2\n2026-11-02,1\n2026-11-03,1\n2026-11-04,1\n" {
+	if o.stdout != "day,requests\n2026-11-01,2\n2026-11-02,1\n2026-11-03,1\n2026-11-04,1\n2026-11-05,1\n" {
 		t.Errorf("%s", o.stdout)
 	}
+	hasLine(t, o.stderr, "logs/nginx.out: left out (it is an error log of nginx)")
+	hasLine(t, o.stderr, "logs/e.zip!httpd.err: left out (it is an error log of Apache)")
+	hasLine(t, o.stderr, "s3://logs/elb/connections: left out (it is a connection log of a load balancer)")
 	hasLine(t, o.stderr, "logs/error.log: left out (it is an error log)")
 	hasLine(t, o.stderr, "logs/b.zip!error.log.1: left out (it is an error log)")
 	hasLine(t, o.stderr, "other/conn_log_1.log: left out (it is a connection log of a load balancer)")
 	hasLine(t, o.stderr, "s3://logs/elb/ELBAccessLogTestFile: left out (it is a test file of a load balancer)")
 	mustRun(t, folder, "logs", "count", "--no-geo", "other")
 	mustRun(t, folder, with(channelFlags(t), "logs", "ship", "other")...)
-	for _, named := range []string{"logs/error.log", "s3://logs/elb/ELBAccessLogTestFile"} {
+	for _, named := range []string{"logs/error.log", "logs/nginx.out", "logs/*.out", "s3://logs/elb/ELBAccessLogTestFile", "s3://logs/elb/connections"} {
 		if o := skidway(t, folder, with(s3, "logs", "count", "--no-geo", named)...); o.code != cli.ExitFailed || strings.Contains(o.stderr, "left out") {
 			t.Errorf("%s, which is named: exit code %d\n%s", named, o.code, o.stderr)
 		}

@@ -42,7 +42,7 @@ var otherLines = []struct {
 	{"a connection log of a load balancer", regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z [0-9a-fA-F:.]+ \d{1,5} \d{1,5} (-|TLS)`)},
 	{"a test file of a load balancer", regexp.MustCompile(`^Enable AccessLog for ELB: `)},
 	{"an error log of nginx", regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[[a-z]+\] \d+#\d+: `)},
-	{"an error log of Apache", regexp.MustCompile(`^\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d(\.\d+)? \d{4}\] \[`)},
+	{"an error log of Apache", regexp.MustCompile(`^\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(\.\d+)? \d{4}\] \[`)},
 	{"a storage log of Google Cloud Storage", regexp.MustCompile(`^"?bucket"?,"?storage_byte_hours"?`)},
 }
 

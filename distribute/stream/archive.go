@@ -34,9 +34,23 @@ type Members struct {
 	// Skip returns the reason for which a member is left out by its name; empty: it is taken.
 	// Nil takes all.
 	Skip func(name string) (reason string)
+
+	// SkipContent is Skip for a file or a member by its path and what its content begins with.
+	// A stream is never left out.
+	SkipContent func(path string, head []byte) (reason string)
 }
 
-// A SkippedError is the error for a member that [Members.Skip] leaves out.
+// pass passes on a source that was opened, unless it is left out by its content.
+func (m Members) pass(s *Source, yield func(*Source, error) bool) bool {
+	if m.SkipContent != nil {
+		if reason := m.SkipContent(s.Path, s.Head); reason != "" {
+			return yield(&Source{Path: s.Path, Size: s.Size}, &SkippedError{reason})
+		}
+	}
+	return yield(s, nil)
+}
+
+// A SkippedError is the error for a file or a member that [Members] leaves out.
 type SkippedError struct{ Reason string }
 
 func (e *SkippedError) Error() string { return "left out: " + e.Reason }
@@ -77,7 +91,7 @@ func sourcesOf(path string, file Object, members Members, options Decoding, yiel
 	case err != nil:
 		yield(&Source{Path: path, Size: s.Size}, err)
 	default:
-		yield(s, nil)
+		members.pass(s, yield)
 	}
 }
 
@@ -190,7 +204,7 @@ func (a *archive) pass(name string, modified time.Time, size int64, content io.R
 		return a.fail(name, err)
 	}
 	defer s.Close()
-	if !a.yield(s, nil) {
+	if !a.chosen.pass(s, a.yield) {
 		return errEnough
 	}
 	return checkRatio(a.Size, a.content)

@@ -19,6 +19,9 @@ var (
 // errOnlySpecial is ErrNoMatch for a pattern that matches something else.
 var errOnlySpecial = fmt.Errorf("%w, only pipes, sockets or devices: a pipe is read if it is named itself", ErrNoMatch)
 
+// PatternBytes are in patterns.
+const PatternBytes = "*?["
+
 // A FileError is an error with the file or directory that it concerns.
 type FileError struct {
 	Path string
@@ -86,7 +89,7 @@ type foundFile struct {
 
 // add lists a path that may be a pattern.
 func (l *lister) add(path string) {
-	if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, "*?[") {
+	if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, PatternBytes) {
 		l.addPath(path)
 		return
 	}

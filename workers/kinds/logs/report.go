@@ -207,7 +207,7 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	batch, err := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{Workers: 1, Members: distribute.AccessLogs(false), Notify: logTo(ctx)}).Run(ctx, files)
+	batch, err := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{Workers: 1, Members: distribute.AccessLogs(false, args.Paths...), Notify: logTo(ctx)}).Run(ctx, files)
 	if err != nil {
 		return err
 	}

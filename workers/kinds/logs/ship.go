@@ -82,7 +82,7 @@ func (l *Handlers) Ship(ctx context.Context, job *workers.Job[ShipArgs]) error {
 	if len(subscribers) == 0 {
 		return fmt.Errorf("channel %s has no subscriber that would count the files", args.Channel)
 	}
-	results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Wait: true, Members: distribute.AccessLogs(false), Notify: logTo(ctx)}).Ship(ctx, files)
+	results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Wait: true, Members: distribute.AccessLogs(false, args.Paths...), Notify: logTo(ctx)}).Ship(ctx, files)
 	if err != nil {
 		return err
 	}

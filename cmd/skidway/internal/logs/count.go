@@ -108,12 +108,8 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	if k.dryRun {
-		format, err := k.chosen()
-		if err != nil {
-			return err
-		}
-		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow()})
-		return dryRun(ctx, k.App, k.output.Word, shipper, format, files, len(missing))
+		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Members: k.members(), Open: k.open(), MaxWindow: k.maxWindow()})
+		return dryRun(ctx, k.App, k.output.Word, shipper, aggregation, files, len(missing))
 	}
 	started := time.Now()
 	var batch distribute.BatchResult
@@ -164,7 +160,7 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 	defer end()
 	settings, _ := cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(), Query: k.page.query(cuts.Query{}, settings),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: k.members(), Open: k.open(), MaxWindow: k.maxWindow(), Query: k.page.query(cuts.Query{}, settings),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)

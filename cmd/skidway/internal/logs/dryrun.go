@@ -30,16 +30,21 @@ var plannedView = cli.View[plannedFile]{
 	{Key: "state", Head: "STATE", Fit: true, Value: func(f plannedFile) any { return f.state }},
 }
 
-// dryRun prints what the shipper would do with files. A nil format is detected for each
-// file.
-func dryRun(ctx context.Context, a *cli.App, output string, shipper *distribute.Shipper, format *accesslog.Format, files []string, missing int) error {
+// dryRun prints what the shipper would do with files, and whether they could be counted. Nil
+// detects the format of each file, and counts none.
+func dryRun(ctx context.Context, a *cli.App, output string, shipper *distribute.Shipper, counting *distribute.Counting, files []string, missing int) error {
 	var rows []plannedFile
 	failed := missing
 	err := shipper.Preview(ctx, files, func(p distribute.Preview) {
+		if counting != nil && p.Result.Outcome == distribute.Shipped && p.SameAs == "" {
+			if _, err := counting.Begin(p.Head, ""); err != nil {
+				p.Result = distribute.ShippedFile{Path: p.Path, Err: &stream.FileError{Path: p.Path, Err: err}}
+			}
+		}
 		if p.Result.Outcome == distribute.Failed {
 			failed++
 		}
-		row := plannedFile{p, formatOf(p, format), stateOf(p)}
+		row := plannedFile{p, formatOf(p, counting), stateOf(p)}
 		row.Head = nil // they may be many
 		rows = append(rows, row)
 	})
@@ -56,12 +61,12 @@ func dryRun(ctx context.Context, a *cli.App, output string, shipper *distribute.
 }
 
 // formatOf returns the name of the format of a file.
-func formatOf(p distribute.Preview, format *accesslog.Format) string {
+func formatOf(p distribute.Preview, counting *distribute.Counting) string {
 	if len(p.Head) == 0 {
 		return ""
 	}
-	if format != nil {
-		return format.Name()
+	if counting != nil && counting.Format() != "auto" {
+		return counting.Format()
 	}
 	lines, _ := stream.FirstLines(bytes.TrimSuffix(p.Head, []byte("\n")), accesslog.DetectLines)
 	e := accesslog.Explain(lines)

@@ -81,19 +81,6 @@ func (k *formatFlags) addFlags(c *cobra.Command) {
 	cli.Complete(c, "format", names...)
 }
 
-// chosen returns the format that the flags choose, nil if it is to be detected.
-func (k *formatFlags) chosen() (*accesslog.Format, error) {
-	name, err := k.name()
-	if err != nil || name == "auto" {
-		return nil, err
-	}
-	format, err := accesslog.ByName(name)
-	if err != nil {
-		return nil, cli.AsUsage(err)
-	}
-	return &format, nil
-}
-
 // name returns the name of the format that the flags choose.
 func (k *formatFlags) name() (string, error) {
 	if len(k.keys) == 0 {

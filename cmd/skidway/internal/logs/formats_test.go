@@ -87,7 +87,11 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 				}
 				words := strings.NewReplacer("--format ", "\x00", " --field ", "\x00", "'", "").Replace(c.options)
 				flags := formatFlags{format: strings.Split(words, "\x00")[1], keys: strings.Split(words, "\x00")[2:]}
-				format, err := flags.chosen()
+				chosen, err := flags.name()
+				if err != nil {
+					t.Fatal(err)
+				}
+				format, err := accesslog.ByName(chosen)
 				if err != nil {
 					t.Fatal(err)
 				}

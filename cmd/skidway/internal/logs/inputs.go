@@ -28,6 +28,7 @@ type inputs struct {
 	bucket s3.Config
 	client *s3.Client // nil: no path is in a bucket
 	stdin  io.Reader  // nil: it is not read
+	named  []string   // the paths on the command line, but for standard input
 
 	skipped int // files and objects that are left out by their names
 }
@@ -70,6 +71,7 @@ func (k *inputs) read(c *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	paths := slices.DeleteFunc(slices.Clone(args), func(path string) bool { return path == stdinPath })
+	k.named = paths
 	named := len(args) - len(paths)
 	if named == 0 {
 		return paths, nil
@@ -153,7 +155,7 @@ func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string)
 	if err != nil {
 		return nil, nil, err
 	}
-	list := stream.ListFiles(local(paths), stream.ListOptions{Members: distribute.AccessLogs(k.hidden), Names: local(k.listed)})
+	list := stream.ListFiles(local(paths), stream.ListOptions{Members: k.members(), Names: local(k.listed)})
 	list.Files, list.Problems = append(list.Files, objects...), append(list.Problems, problems...)
 	if k.stdin != nil {
 		list.Files = slices.Insert(list.Files, 0, stdinName)
@@ -183,6 +185,11 @@ func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string)
 		console.Notice("pipes, sockets and devices left out: %d", list.Special)
 	}
 	return list.Files, list.Problems, nil
+}
+
+// members chooses the files of directories, buckets and archives.
+func (k *inputs) members() stream.Members {
+	return distribute.AccessLogs(k.hidden, slices.Concat(k.named, k.listed)...)
 }
 
 // skip counts and names a file that is left out.

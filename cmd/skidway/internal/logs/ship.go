@@ -171,7 +171,7 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 }
 
 func (s *shipper) config(notify distribute.Notify) *distribute.ShipperConfig {
-	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Members: distribute.AccessLogs(s.hidden), Names: s.listed, Open: s.open(), MaxWindow: int64(s.memory), Notify: notify}
+	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Members: s.members(), Names: s.listed, Open: s.open(), MaxWindow: int64(s.memory), Notify: notify}
 }
 
 // preview prints what would be shipped. The channel need not exist.
