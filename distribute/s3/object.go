@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 // file is read more than once.
 const startSize = 128 << 10
 
-// Reading goes on behind a broken connection after a pause that doubles; the client itself
-// sends requests again that the service refuses for a while (SlowDown).
+// Reading goes on behind a broken connection after a pause that doubles, and also where the service
+// refuses a request for a while (SlowDown) more often than the library sends it again.
 const (
 	maxReads   = 6
 	firstPause = 200 * time.Millisecond
@@ -128,7 +129,9 @@ func (o *object) readFull(p []byte, offset int64) (n int, err error) {
 // isFinal reports whether an error will not pass.
 func isFinal(err error) bool {
 	var changed *stream.ChangedError
-	return errors.As(err, &changed) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || minio.ToErrorResponse(err).StatusCode/100 == 4
+	status := minio.ToErrorResponse(err).StatusCode
+	later := status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+	return errors.As(err, &changed) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || status/100 == 4 && !later
 }
 
 // readOn reads bytes of the answer that is open, or of a new one from the place on.

@@ -41,17 +41,20 @@ type Config struct {
 	// environment, or else what the service reports.
 	Region string
 
-	// Profile names the credentials in the files of the AWS tools; empty means AWS_PROFILE
-	// of the environment, or else "default".
+	// Profile names the credentials in the files of the AWS tools; no others are used then. An
+	// error of New is that there is no such profile, or that it has none.
 	Profile string
 
-	// Anonymous sends no credentials. Otherwise they are, in this order, those of the
-	// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), of the
-	// profile, and of the role of the machine, container or pod; without any, none are sent.
+	// Anonymous sends no credentials. Otherwise, without a Profile, they are, in this order, those
+	// of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), of the
+	// profile of the environment (AWS_PROFILE, or else "default"), and of the role of the
+	// machine, container or pod; without any, none are sent.
 	Anonymous bool
 
 	// Hidden lists objects whose name, or whose folder's name, begins with a dot, too.
 	Hidden bool
+
+	maxTries int // of the library, for each request; zero: its own bound
 }
 
 // A Client reads objects. It is safe for concurrent use.
@@ -64,7 +67,7 @@ type Client struct {
 // is none, the address may not answer.
 const roleTimeout = 2 * time.Second
 
-// New returns a client. A nil config is the zero one. It does not connect.
+// New returns a client. A nil config is the zero one. It does not connect to the service.
 func New(config *Config) (*Client, error) {
 	if config == nil {
 		config = &Config{}
@@ -74,22 +77,52 @@ func New(config *Config) (*Client, error) {
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || strings.Trim(endpoint.Path, "/") != "" {
 		return nil, fmt.Errorf("S3 endpoint %q: want a URL such as https://s3.example.com", text)
 	}
-	provider := credentials.New(&providers{Chain: credentials.Chain{Providers: []credentials.Provider{
-		&credentials.EnvAWS{},
-		&credentials.FileAWSCredentials{Profile: config.Profile},
-		&credentials.IAM{Client: &http.Client{Timeout: roleTimeout}},
-	}}})
-	if config.Anonymous {
-		provider = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+	provider, err := config.credentials()
+	if err != nil {
+		return nil, err
 	}
 	api, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds: provider, Secure: endpoint.Scheme == "https",
-		Region: cmp.Or(config.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
+		Region: cmp.Or(config.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")), MaxRetries: config.maxTries,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &Client{*api, config.Hidden}, nil
+}
+
+// credentials returns what provides the credentials.
+func (c *Config) credentials() (*credentials.Credentials, error) {
+	switch {
+	case c.Anonymous:
+		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
+	case c.Profile != "":
+		profile := credentials.New(&credentials.FileAWSCredentials{Profile: c.Profile})
+		value, err := profile.GetWithContext(nil)
+		if err == nil && value.AccessKeyID == "" {
+			err = errors.New("it has no credentials")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("S3 profile %q: %w", c.Profile, err)
+		}
+		return profile, nil
+	}
+	return credentials.New(&providers{Chain: credentials.Chain{Providers: []credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, role(),
+	}}}), nil
+}
+
+// role returns what provides the credentials of the role of the machine, container or pod.
+func role() credentials.Provider {
+	r := &credentials.IAM{Client: &http.Client{Timeout: roleTimeout}}
+	ofMachine := true
+	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+		ofMachine = ofMachine && os.Getenv(name) == ""
+	}
+	if ofMachine { // its address is another one where there is a proxy for it
+		r.Endpoint = strings.TrimSuffix(os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), "/")
+	}
+	return r
 }
 
 // noneFor is how long no credentials are looked for after none were found.

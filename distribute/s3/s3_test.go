@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,15 +35,17 @@ type service struct {
 
 	mu       sync.Mutex // guards what follows
 	objects  map[string][]byte
-	slow     int // the number of requests that are refused with SlowDown
-	cut      int // the number of answers that end after 1 KiB
-	gets     int // requests for objects
-	unsigned int // requests without credentials
+	slow     int            // the number of requests that are refused with slowAs
+	slowAs   int            // a status; zero: that of SlowDown
+	cut      int            // the number of answers that end after 1 KiB
+	gets     int            // requests for objects
+	unsigned int            // requests without credentials
+	signed   map[string]int // requests by the credentials' key
 }
 
 func startService(t testing.TB, objects map[string][]byte) *service {
 	t.Helper()
-	s := &service{t: t, objects: objects}
+	s := &service{t: t, objects: objects, signed: map[string]int{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -70,9 +74,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") == "" {
 		s.unsigned++
 	}
+	if _, key, found := strings.Cut(r.Header.Get("Authorization"), "Credential="); found {
+		key, _, _ = strings.Cut(key, "/")
+		s.signed[key]++
+	}
 	if s.slow > 0 {
 		s.slow--
-		refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		refuse(w, cmp.Or(s.slowAs, http.StatusServiceUnavailable), "SlowDown")
 		return
 	}
 	key, found := strings.CutPrefix(r.URL.Path, "/logs/")
@@ -224,6 +232,34 @@ func TestReadingGoesOnBehindABrokenConnectionAndSlowDown(t *testing.T) {
 	}
 }
 
+func TestReadingSlowsDownWhereTheServiceAsksForIt(t *testing.T) {
+	setCredentials(t)
+	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 10)
+	for _, c := range []struct {
+		status, refusals int
+		pauses           []time.Duration
+	}{
+		{http.StatusServiceUnavailable, 3, []time.Duration{firstPause, 2 * firstPause, 4 * firstPause}},
+		{http.StatusTooManyRequests, 1, []time.Duration{firstPause}},
+		{http.StatusServiceUnavailable, maxReads, nil},
+	} {
+		s := startService(t, map[string][]byte{"a.log": content})
+		file := open(t, s.client(Config{maxTries: 1}), "s3://logs/a.log").(*object)
+		var pauses []time.Duration
+		file.pause = func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }
+		s.mu.Lock()
+		s.slow, s.slowAs = c.refusals, c.status
+		s.mu.Unlock()
+		got := make([]byte, len(content))
+		switch _, err := file.ReadAt(got, 0); {
+		case c.pauses == nil && err == nil:
+			t.Error("read though the service goes on refusing")
+		case c.pauses != nil && (err != nil || !bytes.Equal(got, content) || !slices.Equal(pauses, c.pauses)):
+			t.Errorf("%+v: %v, %q, pauses %v", c, err, got, pauses)
+		}
+	}
+}
+
 func TestObjectThatIsReplacedIsAChangedFile(t *testing.T) {
 	setCredentials(t)
 	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 20_000)
@@ -269,11 +305,7 @@ func TestServiceOfRolesIsAskedOnceForCredentialsThatItHasNot(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(roles.Close)
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	noCredentials(t)
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", roles.URL)
 	s := startService(t, map[string][]byte{"a.log": []byte("8.8.8.8 2026-11-01\n")})
 	client := s.client(Config{})
@@ -284,6 +316,66 @@ func TestServiceOfRolesIsAskedOnceForCredentialsThatItHasNot(t *testing.T) {
 	}
 	if n := asked.Load(); n != 1 || s.unsigned < 6 {
 		t.Errorf("asked %d times, %d requests without credentials", n, s.unsigned)
+	}
+}
+
+// noCredentials removes those of the environment.
+func noCredentials(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONFIG_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+}
+
+func TestProfileThatIsNamedIsUsed(t *testing.T) {
+	noCredentials(t)
+	setCredentials(t) // the flag of a command goes before them
+	file := filepath.Join(t.TempDir(), "credentials")
+	text := "[logs]\naws_access_key_id = ofProfile\naws_secret_access_key = x\n[empty]\nregion = eu-central-1\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+	s := startService(t, map[string][]byte{"a.log": []byte("8.8.8.8 2026-11-01\n")})
+	open(t, s.client(Config{Profile: "logs"}), "s3://logs/a.log")
+	if s.signed["ofProfile"] != 1 || len(s.signed) != 1 || s.unsigned != 0 {
+		t.Errorf("requests by key: %v, unsigned: %d", s.signed, s.unsigned)
+	}
+	for _, name := range []string{"nope", "empty"} {
+		if _, err := New(&Config{Endpoint: s.url, Profile: name}); err == nil || !strings.Contains(err.Error(), `S3 profile "`+name+`"`) {
+			t.Errorf("profile %s: %v", name, err)
+		}
+	}
+}
+
+// The service of a machine's metadata, by the second version of its protocol.
+func TestRoleOfTheMachineSignsRequests(t *testing.T) {
+	noCredentials(t)
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const roles = "/latest/meta-data/iam/security-credentials/"
+		switch token := r.Header.Get("X-aws-ec2-metadata-token"); {
+		case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
+			fmt.Fprint(w, "token")
+		case token != "token":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == roles || r.URL.Path+"/" == roles:
+			fmt.Fprint(w, "reader")
+		case r.URL.Path == roles+"reader":
+			fmt.Fprintf(w, `{"Code":"Success","AccessKeyId":"ofRole","SecretAccessKey":"x","Token":"y","Expiration":%q}`,
+				time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(metadata.Close)
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.URL+"/")
+	s := startService(t, map[string][]byte{"a.log": []byte("8.8.8.8 2026-11-01\n")})
+	open(t, s.client(Config{}), "s3://logs/a.log")
+	if s.signed["ofRole"] != 1 || s.unsigned != 0 {
+		t.Errorf("requests by key: %v, unsigned: %d", s.signed, s.unsigned)
 	}
 }
 

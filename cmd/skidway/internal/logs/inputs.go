@@ -45,7 +45,7 @@ func (k *inputs) addFlags(c *cobra.Command) {
 	flags.BoolVar(&k.hidden, "hidden", false, "take files and folders whose name starts with a dot, too")
 	memoryFlag(c, &k.memory)
 	flags.StringVar(&k.bucket.Endpoint, "s3-endpoint", "", "`URL` of the service of s3:// paths (default: by AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, else AWS)")
-	flags.StringVar(&k.bucket.Profile, "s3-profile", "", "`NAME` of the credentials in the files of the AWS tools (default: by AWS_PROFILE)")
+	flags.StringVar(&k.bucket.Profile, "s3-profile", "", "`NAME` of the credentials in the files of the AWS tools, instead of those of the environment")
 	flags.BoolVar(&k.bucket.Anonymous, "s3-anonymous", false, "read public buckets, without credentials")
 }
 
