@@ -264,6 +264,29 @@ func TestTimeOfEmbeddedServerCanBeSet(t *testing.T) {
 	}
 }
 
+// Keys are searched for those that expire whenever the clock moves: that is seldom.
+func TestClockOfEmbeddedServerStandsStillDuringAScript(t *testing.T) {
+	t.Parallel()
+	db := open(t, "embedded:", rdb.Options{})
+	const script = `
+		local first, n = redis.call('TIME'), 0
+		repeat n = n + 1 until n == 2000 or redis.call('TIME')[2] ~= first[2]
+		return {first[1] .. first[2], n}`
+	last := ""
+	for range 3 {
+		reply, err := db.Eval(t.Context(), script, nil).Slice()
+		if err != nil || reply[1] != int64(2000) || reply[0] == last {
+			t.Fatalf("%v, %v: the clock has moved in a script, or not between two (%s)", reply, err, last)
+		}
+		last = reply[0].(string)
+	}
+	if err := db.Set(t.Context(), "k", "v", 2*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for db.Exists(t.Context(), "k").Val() > 0 { // it expires by itself
+	}
+}
+
 func TestTimeOfOtherServersCanNotBeSet(t *testing.T) {
 	t.Parallel()
 	db := open(t, redistest.URL(t), rdb.Options{})
