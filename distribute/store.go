@@ -35,11 +35,16 @@ func query[T any](ctx context.Context, db *rdb.DB, command func() (T, error)) (r
 
 // call runs a script of the channel on the keys that the target selects.
 func (s *store) call(ctx context.Context, script script, t target, args ...any) (rdb.Reply, error) {
+	return script.Run(ctx, s.db, s.keysOf(script, t), args...)
+}
+
+// keysOf returns the keys of a script that the target selects.
+func (s *store) keysOf(script script, t target) []string {
 	keys := make([]string, 0, len(script.keys)+len(t.more))
 	for _, name := range script.keys {
 		keys = append(keys, s.keys.named(name, t))
 	}
-	return script.Run(ctx, s.db, append(keys, t.more...), args...)
+	return append(keys, t.more...)
 }
 
 // unlink deletes keys, at most 100 with one command.
