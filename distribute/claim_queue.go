@@ -177,14 +177,14 @@ func (q *claimQueue) claimFirst(ctx context.Context, files []announced, result *
 	k, keys, token := q.channel.keys, target{subscriber: q.subscriber}, rand.Text()
 	args := []any{q.subscriber, token, q.lease.Milliseconds(), len(files)}
 	for _, a := range files {
-		keys.more = append(keys.more, k.file(a.File), k.staged(q.subscriber, a.File))
+		keys.more = append(keys.more, k.file(a.File), k.subscriber(q.subscriber).staged(a.File))
 		args = append(args, a.File, a.Shipment)
 	}
 	for _, other := range q.others.present() {
 		args = append(args, other.subscriber, other.settings)
-		keys.more = append(keys.more, k.claims(other.subscriber), k.owners(other.subscriber))
+		keys.more = append(keys.more, k.subscriber(other.subscriber).claims(), k.subscriber(other.subscriber).owners())
 		for _, a := range files {
-			keys.more = append(keys.more, k.staged(other.subscriber, a.File))
+			keys.more = append(keys.more, k.subscriber(other.subscriber).staged(a.File))
 		}
 	}
 	reply, err := q.channel.call(ctx, claimScript, keys, args...)

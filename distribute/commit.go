@@ -227,7 +227,7 @@ func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stre
 		return stream.Checkpoint{}, nil
 	}
 	recorded, err := query(ctx, c.channel.db, func() (string, error) {
-		return c.channel.db.Get(ctx, c.channel.keys.checkpoint(c.subscriber, c.id)).Result()
+		return c.channel.db.Get(ctx, c.channel.keys.subscriber(c.subscriber).checkpoint(c.id)).Result()
 	})
 	encoded, found := strings.CutPrefix(recorded, string(checkpointPrefix(r.shipment)))
 	switch {

@@ -13,7 +13,9 @@ const maxMoves = 20_000
 
 // mergeAll moves cells of all groups that have more than their bound.
 func (t totals) mergeAll(ctx context.Context, settings cuts.Settings) error {
-	crowded, err := query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.crowded(t.subscriber)).Result() })
+	crowded, err := query(ctx, t.db, func() ([]string, error) {
+		return t.db.SMembers(ctx, t.own.crowded()).Result()
+	})
 	for _, group := range crowded {
 		if g, ok := cuts.ParseGroup(group); ok && err == nil && settings.Bound(g) > 0 {
 			err = t.merge(ctx, settings, g)
@@ -54,7 +56,7 @@ func (t totals) merge(ctx context.Context, settings cuts.Settings, g cuts.Group)
 func (t totals) moveCells(ctx context.Context, settings cuts.Settings, g cuts.Group, moves []cuts.Move) (int64, error) {
 	of := target{subscriber: t.subscriber}
 	for _, group := range settings.Groups(g) {
-		of.more = append(of.more, t.keys.totals(t.subscriber, group.String()))
+		of.more = append(of.more, t.own.totals(group.String()))
 	}
 	args := []any{t.subscriber, g.String(), settings.Bound(g)}
 	for _, move := range moves {
@@ -67,7 +69,7 @@ func (t totals) moveCells(ctx context.Context, settings cuts.Settings, g cuts.Gr
 // smallest chooses cells to move, with the fewest requests.
 func (t totals) smallest(ctx context.Context, settings cuts.Settings, g cuts.Group, n int) ([]cuts.Move, error) {
 	crowd := settings.NewCrowd(g, n)
-	key := t.keys.totals(t.subscriber, g.String())
+	key := t.own.totals(g.String())
 	for start := int64(0); ; start += countPage {
 		page, err := query(ctx, t.db, func() ([]string, error) { return t.db.ZRange(ctx, key, start, start+countPage-1).Result() })
 		if err != nil {

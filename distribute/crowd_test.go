@@ -26,10 +26,10 @@ func TestCellsOfADayAreBoundedAndTheirSumsExact(t *testing.T) {
 			path := fmt.Sprint("/", random.IntN(20+commit*random.IntN(60)))
 			member, n := cuts.Member([]string{path, fmt.Sprint(200 + random.IntN(3))}), int64(1+random.IntN(5))
 			want[path] += n
-			key := s.k.sealedCells("s", name)
+			key := s.k.subscriber("s").sealedCells(name)
 			s.do([]any{"HINCRBY", key, "2026-11-01\t" + member, n}, []any{"HINCRBY", key, "2026-11-01 0 bytes\t" + member, 10 * n})
 		}
-		s.do([]any{"SADD", s.k.sealed("s"), name})
+		s.do([]any{"SADD", s.k.subscriber("s").sealed(), name})
 		killed, kill := context.WithCancel(t.Context())
 		left := random.IntN(25)
 		db := redistest.Open(t, url)
@@ -55,7 +55,7 @@ func TestCellsOfADayAreBoundedAndTheirSumsExact(t *testing.T) {
 // boundedTo checks the report of s, whose requests by path are known, each with 10 bytes.
 func (s scriptRunner) boundedTo(bound int, want map[string]int64) {
 	s.t.Helper()
-	if crowded := s.text("SMEMBERS", s.k.crowded("s")); crowded != "[]" {
+	if crowded := s.text("SMEMBERS", s.k.subscriber("s").crowded()); crowded != "[]" {
 		s.t.Errorf("%s have too many cells", crowded)
 	}
 	report, err := s.c.Report(s.t.Context(), "s", nil)

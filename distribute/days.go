@@ -39,7 +39,7 @@ func (t totals) expireBefore(ctx context.Context, oldest string) error {
 // dropDays deletes the cells of days that are not kept, unless a report reads the totals.
 func (t totals) dropDays(ctx context.Context) error {
 	at, err := query(ctx, t.db, func() ([]any, error) {
-		return t.db.HMGet(ctx, t.keys.subscriber(t.subscriber), "oldest", "dropped").Result()
+		return t.db.HMGet(ctx, t.own.record(), "oldest", "dropped").Result()
 	})
 	if err != nil || at[0] == nil || at[0] == at[1] {
 		return err
@@ -58,7 +58,7 @@ func (t totals) dropDays(ctx context.Context) error {
 		groups = groups[len(batch):]
 		of, args := target{subscriber: t.subscriber}, []any{oldest, len(groups) == 0}
 		for _, g := range batch {
-			of.more, args = append(of.more, t.keys.totals(t.subscriber, g.name)), append(args, g.name)
+			of.more, args = append(of.more, t.own.totals(g.name)), append(args, g.name)
 		}
 		reply, err := t.call(ctx, dropScript, of, args...)
 		if err != nil || reply.Int(0) <= 0 || len(groups) == 0 {

@@ -16,16 +16,16 @@ func (s scriptRunner) expiringSubscriber() {
 	s.do([]any{"FLUSHDB"})
 	s.subscribe("s", "country-day by=day,country by=path measure=bytes keep=1d")
 	for i, day := range expiringDays {
-		s.do([]any{"ZADD", s.k.days("s"), 0, day})
+		s.do([]any{"ZADD", s.k.subscriber("s").days(), 0, day})
 		for _, commit := range []string{"f:1:1", "f:1:2"} {
-			key := s.k.sealedCells("s", commit)
+			key := s.k.subscriber("s").sealedCells(commit)
 			for _, cell := range []string{"\tUS", " 0 bytes\tUS", " 1\t/a", " 1 bytes\t/a"} {
 				s.do([]any{"HSET", key, day + cell, 10})
 			}
 			s.do([]any{"HSET", key, "accounts\t" + day + " counted", 7, "accounts\t" + day + " unknown", 3, "accounts\t" + day + " private", i})
-			s.do([]any{"SADD", s.k.sealed("s"), commit})
+			s.do([]any{"SADD", s.k.subscriber("s").sealed(), commit})
 			for field, n := range map[string]int{"lines": 10, "counted": 7, "unknown": 3, "private": i} {
-				s.do([]any{"HINCRBY", s.k.subscriber("s"), field, n})
+				s.do([]any{"HINCRBY", s.k.subscriber("s").record(), field, n})
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func TestExpiredDaysAddUpWheneverAProcessIsKilled(t *testing.T) {
 		if expired := s.addsUp("at last"); expired != 100 {
 			t.Errorf("%d lines are expired", expired)
 		}
-		if left := s.c.db.Keys(t.Context(), s.k.totals("s", "2026*")).Val(); len(left) != 4 { // the series of one day
+		if left := s.c.db.Keys(t.Context(), s.k.subscriber("s").totals("2026*")).Val(); len(left) != 4 { // the series of one day
 			t.Errorf("%s are left", left)
 		}
 	}
@@ -117,7 +117,7 @@ func TestReportExpiresDaysByTheClockOfRedis(t *testing.T) {
 	}
 	today := (cuts.Settings{Keep: 1}).Oldest(now)
 	report, err := s.c.Report(t.Context(), "s", nil)
-	if err != nil || report.Subscriber.Tally.Expired != 120 || len(report.Tables[0].Rows) != 0 || s.field(s.k.subscriber("s"), "oldest") < today {
-		t.Errorf("%+v %v, oldest %s", report.Subscriber.Tally, err, s.field(s.k.subscriber("s"), "oldest"))
+	if err != nil || report.Subscriber.Tally.Expired != 120 || len(report.Tables[0].Rows) != 0 || s.field(s.k.subscriber("s").record(), "oldest") < today {
+		t.Errorf("%+v %v, oldest %s", report.Subscriber.Tally, err, s.field(s.k.subscriber("s").record(), "oldest"))
 	}
 }

@@ -22,7 +22,7 @@ func (c *Channel) Visitors(ctx context.Context, subscriber string, lines map[str
 	stored, expected = map[string]string{}, map[string]string{}
 	names, err := totals.visitorNames(ctx, "-", "+", -1)
 	for _, name := range names {
-		sketch, bad := hyperloglog.Parse([]byte(c.db.Get(ctx, c.keys.visitorsOf(subscriber, name)).Val()))
+		sketch, bad := hyperloglog.Parse([]byte(c.db.Get(ctx, c.keys.subscriber(subscriber).visitorsOf(name)).Val()))
 		if bad != nil {
 			return nil, nil, bad
 		}

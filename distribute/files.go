@@ -148,7 +148,7 @@ func (f fileStore) abandon(ctx context.Context, a abandonment) (abandoned, count
 			return false, false, err
 		}
 		for _, name := range subscribers {
-			keys.more, args = append(keys.more, f.keys.problems(name)), append(args, name)
+			keys.more, args = append(keys.more, f.keys.subscriber(name).problems()), append(args, name)
 		}
 	}
 	reply, err := f.call(ctx, abandonScript, keys, args...)
@@ -169,7 +169,7 @@ func (f fileStore) freeSegments(ctx context.Context, id string) error {
 			return err
 		}
 		for _, name := range subscribers {
-			segments = append(segments, f.keys.staged(name, id))
+			segments = append(segments, f.keys.subscriber(name).staged(id))
 		}
 	}
 	for {

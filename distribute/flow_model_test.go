@@ -229,7 +229,7 @@ func (m *flowModel) commitCount(c *modelCount, last bool) bool {
 // killWorker forgets all that a worker had; its claims have expired.
 func (m *flowModel) killWorker(r *modelReader) {
 	for _, c := range r.counts {
-		m.must(m.c.db.ZAdd(m.ctx, m.c.keys.claims(c.subscriber), redis.Z{Score: 1, Member: c.id}).Err())
+		m.must(m.c.db.ZAdd(m.ctx, m.c.keys.subscriber(c.subscriber).claims(), redis.Z{Score: 1, Member: c.id}).Err())
 	}
 	r.counts, r.queues = nil, nil
 	for _, name := range r.subscribers {

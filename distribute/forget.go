@@ -67,7 +67,7 @@ func (f fileStore) forget(ctx context.Context, id string, before time.Time) (int
 		return 0, err
 	}
 	for _, name := range names {
-		if err := f.db.Retry(ctx, func() error { return f.db.SRem(ctx, f.keys.problems(name), id).Err() }); err != nil {
+		if err := f.db.Retry(ctx, func() error { return f.db.SRem(ctx, f.keys.subscriber(name).problems(), id).Err() }); err != nil {
 			return 0, err
 		}
 	}

@@ -74,31 +74,34 @@ func (k keys) segment(id string, shipment int64, number int) string {
 	return k.root + ":segment:" + shipmentName(id, shipment) + ":" + strconv.Itoa(number)
 }
 
-func (k keys) subscribers() string           { return k.root + ":subscribers" }
-func (k keys) removed() string               { return k.root + ":removed" }
-func (k keys) subscriber(name string) string { return k.root + ":subscriber:" + name }
-func (k keys) claims(name string) string     { return k.subscriber(name) + ":claims" }
-func (k keys) owners(name string) string     { return k.subscriber(name) + ":owners" }
-func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sealed" }
-func (k keys) readers(name string) string    { return k.subscriber(name) + ":readers" }
-func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }
-func (k keys) groups(name string) string     { return k.subscriber(name) + ":groups" }
-func (k keys) days(name string) string       { return k.subscriber(name) + ":days" }
-func (k keys) crowded(name string) string    { return k.subscriber(name) + ":crowded" }
-
-func (k keys) staged(name, id string) string { return k.subscriber(name) + ":staged:" + id }
-
-func (k keys) checkpoint(name, id string) string { return k.subscriber(name) + ":checkpoint:" + id }
-
-func (k keys) sealedCells(name, commit string) string {
-	return k.subscriber(name) + ":sealed:" + commit
+func (k keys) subscribers() string { return k.root + ":subscribers" }
+func (k keys) removed() string     { return k.root + ":removed" }
+func (k keys) subscriber(name string) subscriberKeys {
+	return subscriberKeys{k.root + ":subscriber:" + name}
 }
 
-func (k keys) totals(name, group string) string { return k.subscriber(name) + ":count:" + group }
+// subscriberKeys builds the names of the keys of one subscriber.
+type subscriberKeys struct{ root string }
 
-func (k keys) visitors(name string) string { return k.subscriber(name) + ":visitors" }
+func (k subscriberKeys) record() string   { return k.root }
+func (k subscriberKeys) claims() string   { return k.root + ":claims" }
+func (k subscriberKeys) owners() string   { return k.root + ":owners" }
+func (k subscriberKeys) sealed() string   { return k.root + ":sealed" }
+func (k subscriberKeys) readers() string  { return k.root + ":readers" }
+func (k subscriberKeys) problems() string { return k.root + ":problems" }
+func (k subscriberKeys) groups() string   { return k.root + ":groups" }
+func (k subscriberKeys) days() string     { return k.root + ":days" }
+func (k subscriberKeys) crowded() string  { return k.root + ":crowded" }
 
-func (k keys) visitorsOf(name, sketch string) string { return k.visitors(name) + ":" + sketch }
+func (k subscriberKeys) staged(id string) string     { return k.root + ":staged:" + id }
+func (k subscriberKeys) checkpoint(id string) string { return k.root + ":checkpoint:" + id }
+
+func (k subscriberKeys) sealedCells(commit string) string { return k.root + ":sealed:" + commit }
+
+func (k subscriberKeys) totals(group string) string { return k.root + ":count:" + group }
+
+func (k subscriberKeys) visitors() string                { return k.root + ":visitors" }
+func (k subscriberKeys) visitorsOf(sketch string) string { return k.visitors() + ":" + sketch }
 
 // shipmentName is the name of one shipment of one file in keys and sets.
 func shipmentName(id string, shipment int64) string {

@@ -98,7 +98,9 @@ func (f fileStore) anyFree(ctx context.Context, subscriber string, ids []string)
 	if err != nil {
 		return false, err
 	}
-	leases, err := query(ctx, f.db, func() ([]float64, error) { return f.db.ZMScore(ctx, f.keys.claims(subscriber), ids...).Result() })
+	leases, err := query(ctx, f.db, func() ([]float64, error) {
+		return f.db.ZMScore(ctx, f.keys.subscriber(subscriber).claims(), ids...).Result()
+	})
 	return slices.ContainsFunc(leases, func(end float64) bool { return end <= float64(now.UnixMilli()) }), err
 }
 

@@ -222,7 +222,7 @@ func (r record) needless(subscribers []string) int64 {
 func (r record) checkpointKeys(k keys) (names []string) {
 	for name, at := range r.counted {
 		if at.unfinished() {
-			names = append(names, k.checkpoint(name, r.id))
+			names = append(names, k.subscriber(name).checkpoint(r.id))
 		}
 	}
 	return names

@@ -83,13 +83,13 @@ func (f fileStore) discardCounts(ctx context.Context, r removal) error {
 		for _, field := range subscriberFields {
 			fields = append(fields, field+":"+r.subscriber)
 		}
-		return f.discard(ctx, r, target{file: id, more: []string{f.keys.staged(r.subscriber, id), f.keys.checkpoint(r.subscriber, id)}}, fields...)
+		return f.discard(ctx, r, target{file: id, more: []string{f.keys.subscriber(r.subscriber).staged(id), f.keys.subscriber(r.subscriber).checkpoint(id)}}, fields...)
 	})
 	if err != nil {
 		return err
 	}
 	k, name := f.keys, r.subscriber
-	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name), k.crowded(name), k.days(name), k.visitors(name)}})
+	return f.discard(ctx, r, target{more: []string{k.subscriber(name).groups(), k.subscriber(name).sealed(), k.subscriber(name).readers(), k.subscriber(name).problems(), k.subscriber(name).crowded(), k.subscriber(name).days(), k.subscriber(name).visitors()}})
 }
 
 // discardTotals deletes sealed cells and totals. Sealed cells go first: a fold that runs
@@ -100,18 +100,18 @@ func (f fileStore) discardTotals(ctx context.Context, r removal) error {
 		return err
 	}
 	for _, commit := range commits {
-		if err := f.discard(ctx, r, target{more: []string{f.keys.sealedCells(r.subscriber, commit)}}); err != nil {
+		if err := f.discard(ctx, r, target{more: []string{f.keys.subscriber(r.subscriber).sealedCells(commit)}}); err != nil {
 			return err
 		}
 	}
-	err = f.scanSet(ctx, f.keys.visitors(r.subscriber), func(sketch string) error {
-		return f.discard(ctx, r, target{more: []string{f.keys.visitorsOf(r.subscriber, sketch)}})
+	err = f.scanSet(ctx, f.keys.subscriber(r.subscriber).visitors(), func(sketch string) error {
+		return f.discard(ctx, r, target{more: []string{f.keys.subscriber(r.subscriber).visitorsOf(sketch)}})
 	})
 	if err != nil {
 		return err
 	}
-	return f.scanSet(ctx, f.keys.groups(r.subscriber), func(group string) error {
-		return f.discard(ctx, r, target{more: []string{f.keys.totals(r.subscriber, group)}})
+	return f.scanSet(ctx, f.keys.subscriber(r.subscriber).groups(), func(group string) error {
+		return f.discard(ctx, r, target{more: []string{f.keys.subscriber(r.subscriber).totals(group)}})
 	})
 }
 

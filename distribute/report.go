@@ -103,7 +103,7 @@ const maxProblems = 1000
 // problems lists the files with a note for the subscriber.
 func (c *Channel) problems(ctx context.Context, subscriber string) ([]Problem, error) {
 	ids, err := query(ctx, c.db, func() ([]string, error) {
-		return c.db.SRandMemberN(ctx, c.keys.problems(subscriber), maxProblems).Result()
+		return c.db.SRandMemberN(ctx, c.keys.subscriber(subscriber).problems(), maxProblems).Result()
 	})
 	if err != nil {
 		return nil, err

@@ -16,12 +16,12 @@ func (s scriptRunner) removed(number string) string {
 
 // discard deletes the groups of s and a field of f.
 func (s scriptRunner) discard(number string) string {
-	return s.run(discardScript, target{file: "f", more: []string{s.k.groups("s")}}, "s", number, "ship:s")
+	return s.run(discardScript, target{file: "f", more: []string{s.k.subscriber("s").groups()}}, "s", number, "ship:s")
 }
 
 // leftOfS is what discard deletes.
 func (s scriptRunner) leftOfS() string {
-	return s.exists(s.k.groups("s")) + " " + s.field(s.k.file("f"), "ship:s")
+	return s.exists(s.k.subscriber("s").groups()) + " " + s.field(s.k.file("f"), "ship:s")
 }
 
 // snapshot begins a report that holds the totals for an hour.
@@ -43,20 +43,20 @@ func (s scriptRunner) unsubscribe(name string) string {
 
 // claim asks for a shipment of f, and behind it for the first of other files.
 func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
-	of := target{subscriber: "s", more: []string{s.k.file("f"), s.k.staged("s", "f")}}
+	of := target{subscriber: "s", more: []string{s.k.file("f"), s.k.subscriber("s").staged("f")}}
 	args := []any{"s", claim, testLeaseMS, 1 + len(more), "f", shipment}
 	for _, id := range more {
-		of.more, args = append(of.more, s.k.file(id), s.k.staged("s", id)), append(args, id, 1)
+		of.more, args = append(of.more, s.k.file(id), s.k.subscriber("s").staged(id)), append(args, id, 1)
 	}
 	return s.run(claimScript, of, args...)
 }
 
 // claimFor asks for f's first shipment for a subscriber, and for other ones.
 func (s scriptRunner) claimFor(subscriber, claim string, others ...string) string {
-	of := target{subscriber: subscriber, more: []string{s.k.file("f"), s.k.staged(subscriber, "f")}}
+	of := target{subscriber: subscriber, more: []string{s.k.file("f"), s.k.subscriber(subscriber).staged("f")}}
 	args := []any{subscriber, claim, testLeaseMS, 1, "f", 1}
 	for _, other := range others {
-		of.more, args = append(of.more, s.k.claims(other), s.k.owners(other), s.k.staged(other, "f")), append(args, other, "words")
+		of.more, args = append(of.more, s.k.subscriber(other).claims(), s.k.subscriber(other).owners(), s.k.subscriber(other).staged("f")), append(args, other, "words")
 	}
 	return s.run(claimScript, of, args...)
 }
@@ -85,12 +85,12 @@ func (s scriptRunner) stageDays() string {
 
 // stagedDays is what that leaves.
 func (s scriptRunner) stagedDays() string {
-	return s.text("HLEN", s.k.staged("s", "f")) + " of " + s.text("ZCARD", s.k.days("s"))
+	return s.text("HLEN", s.k.subscriber("s").staged("f")) + " of " + s.text("ZCARD", s.k.subscriber("s").days())
 }
 
 // manyDays gives s days.
 func (s scriptRunner) manyDays(n int) {
-	s.do([]any{"EVAL", "for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 0, i) end", 1, s.k.days("s"), n})
+	s.do([]any{"EVAL", "for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 0, i) end", 1, s.k.subscriber("s").days(), n})
 }
 
 // seal seals so many cells as the first and last part, with a note on the file.
@@ -121,7 +121,7 @@ func (s scriptRunner) sealPart(claim string, shipment, commit, cells int) string
 func (s scriptRunner) parts() string {
 	file := s.k.file("f")
 	return fmt.Sprintf("commit %s of %s at %s, %s lines, sealed %s, %s", s.field(file, "commit:s"), s.field(file, "part:s"), s.field(file, "resume:s"),
-		s.field(s.k.subscriber("s"), "lines"), s.text("SCARD", s.k.sealed("s")), s.text("GET", s.k.checkpoint("s", "f")))
+		s.field(s.k.subscriber("s").record(), "lines"), s.text("SCARD", s.k.subscriber("s").sealed()), s.text("GET", s.k.subscriber("s").checkpoint("f")))
 }
 
 // fold folds cells of f's first shipment.
@@ -133,19 +133,19 @@ func (s scriptRunner) foldBounded(bound int, members ...string) string {
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
-	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day")}}
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").totals("day")}}
 	return s.run(foldScript, of, append(append(args, places...), "day", bound)...)
 }
 
 // oldDays has the accounts of some days.
 func oldDays(s scriptRunner) {
 	subscribed(s)
-	s.do([]any{"HSET", s.k.subscriber("s"), "lines", 20, "counted", 15, "unknown", 5, "private", 2, "expired", 1})
+	s.do([]any{"HSET", s.k.subscriber("s").record(), "lines", 20, "counted", 15, "unknown", 5, "private", 2, "expired", 1})
 	for day, counted := range map[string]int{"2026-11-01": 4, "2026-11-02": 5, "2026-11-03": 6} {
-		s.do([]any{"ZADD", s.k.days("s"), 0, day}, []any{"ZADD", s.k.totals("s", "accounts"), counted, day + " counted"})
-		s.do([]any{"ZADD", s.k.groups("s"), 0, day}, []any{"ZADD", s.k.totals("s", day), counted, "US"})
+		s.do([]any{"ZADD", s.k.subscriber("s").days(), 0, day}, []any{"ZADD", s.k.subscriber("s").totals("accounts"), counted, day + " counted"})
+		s.do([]any{"ZADD", s.k.subscriber("s").groups(), 0, day}, []any{"ZADD", s.k.subscriber("s").totals(day), counted, "US"})
 	}
-	s.do([]any{"ZADD", s.k.totals("s", "accounts"), 5, "2026-11-01 unknown", 2, "2026-11-01 private"})
+	s.do([]any{"ZADD", s.k.subscriber("s").totals("accounts"), 5, "2026-11-01 unknown", 2, "2026-11-01 private"})
 }
 
 // expire sets the oldest day.
@@ -155,31 +155,31 @@ func (s scriptRunner) expireDays(oldest string) string {
 
 // account is what that changes.
 func (s scriptRunner) account() string {
-	return s.text("HMGET", s.k.subscriber("s"), "counted", "unknown", "private", "expired", "oldest") + " " +
-		s.text("ZRANGE", s.k.days("s"), 0, -1) + s.text("ZRANGE", s.k.totals("s", "accounts"), 0, -1)
+	return s.text("HMGET", s.k.subscriber("s").record(), "counted", "unknown", "private", "expired", "oldest") + " " +
+		s.text("ZRANGE", s.k.subscriber("s").days(), 0, -1) + s.text("ZRANGE", s.k.subscriber("s").totals("accounts"), 0, -1)
 }
 
 // drop deletes the cells of the first day.
 func (s scriptRunner) drop(oldest string) string {
-	return s.run(dropScript, target{subscriber: "s", more: []string{s.k.totals("s", "2026-11-01")}}, oldest, 1, "2026-11-01")
+	return s.run(dropScript, target{subscriber: "s", more: []string{s.k.subscriber("s").totals("2026-11-01")}}, oldest, 1, "2026-11-01")
 }
 
 // dropped is what is left of it.
 func (s scriptRunner) dropped() string {
-	return s.exists(s.k.totals("s", "2026-11-01")) + " " + s.text("ZRANGE", s.k.groups("s"), 0, -1) + " " + s.field(s.k.subscriber("s"), "dropped")
+	return s.exists(s.k.subscriber("s").totals("2026-11-01")) + " " + s.text("ZRANGE", s.k.subscriber("s").groups(), 0, -1) + " " + s.field(s.k.subscriber("s").record(), "dropped")
 }
 
 // sealedOld has sealed cells of a day that is not kept any more.
 func sealedOld(s scriptRunner) {
 	oldDays(s)
 	s.expireDays("2026-11-02")
-	s.do([]any{"SADD", s.k.sealed("s"), "f:1:1"},
-		[]any{"HSET", s.k.sealedCells("s", "f:1:1"), "accounts\t2026-11-01 unknown", 3, "accounts\t2026-11-01 private", 1, "2026-11-01\tUS", 3, "2026-11-02\tUS", 2})
+	s.do([]any{"SADD", s.k.subscriber("s").sealed(), "f:1:1"},
+		[]any{"HSET", s.k.subscriber("s").sealedCells("f:1:1"), "accounts\t2026-11-01 unknown", 3, "accounts\t2026-11-01 private", 1, "2026-11-01\tUS", 3, "2026-11-02\tUS", 2})
 }
 
 // foldOld folds them.
 func (s scriptRunner) foldOld() string {
-	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "accounts"), s.k.totals("s", "2026-11-01"), s.k.totals("s", "2026-11-02")}}
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").totals("accounts"), s.k.subscriber("s").totals("2026-11-01"), s.k.subscriber("s").totals("2026-11-02")}}
 	return s.run(foldScript, of, "f:1:1", "s", 4, "accounts\t2026-11-01 unknown", "accounts\t2026-11-01 private", "2026-11-01\tUS", "2026-11-02\tUS",
 		"2026-11-01 unknown", 1, "2026-11-01 private", 1, "US", 2, "US", 3, "accounts", 0, "2026-11-01", 0, "2026-11-02", 0)
 }
@@ -188,15 +188,15 @@ func (s scriptRunner) foldOld() string {
 func negative(moved, requests, bytes int) func(scriptRunner) {
 	return func(s scriptRunner) {
 		subscribed(s)
-		s.do([]any{"SADD", s.k.sealed("s"), "f:1:1"}, []any{"HSET", s.k.sealedCells("s", "f:1:1"), "day\ta", -1, "day 0 bytes\ta", -100})
-		s.do([]any{"ZADD", s.k.groups("s"), moved, "day"}, []any{"ZADD", s.k.totals("s", "day"), requests, "a", 5, "x", 9, "y"},
-			[]any{"ZADD", s.k.totals("s", "day 0 bytes"), bytes, "a", 50, "x", 900, "y"})
+		s.do([]any{"SADD", s.k.subscriber("s").sealed(), "f:1:1"}, []any{"HSET", s.k.subscriber("s").sealedCells("f:1:1"), "day\ta", -1, "day 0 bytes\ta", -100})
+		s.do([]any{"ZADD", s.k.subscriber("s").groups(), moved, "day"}, []any{"ZADD", s.k.subscriber("s").totals("day"), requests, "a", 5, "x", 9, "y"},
+			[]any{"ZADD", s.k.subscriber("s").totals("day 0 bytes"), bytes, "a", 50, "x", 900, "y"})
 	}
 }
 
 // foldNegative folds it; its numbers may have been moved into x or y.
 func (s scriptRunner) foldNegative() string {
-	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day"), s.k.totals("s", "day 0 bytes")}}
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").totals("day"), s.k.subscriber("s").totals("day 0 bytes")}}
 	return s.run(foldScript, of, "f:1:1", "s", 2, "day\ta", "day 0 bytes\ta", "a", 1, "a", 2, "day", 0, "day 0 bytes", 0, "x", "y")
 }
 
@@ -206,13 +206,13 @@ func (s scriptRunner) merge(bound int, members ...string) string {
 	for _, member := range members {
 		args = append(args, member, "x")
 	}
-	return s.run(mergeScript, target{subscriber: "s", more: []string{s.k.totals("s", "day"), s.k.totals("s", "day 0 bytes")}}, args...)
+	return s.run(mergeScript, target{subscriber: "s", more: []string{s.k.subscriber("s").totals("day"), s.k.subscriber("s").totals("day 0 bytes")}}, args...)
 }
 
 // merged is what moving cells changes.
 func (s scriptRunner) merged() string {
 	return fmt.Sprintf("%v %v, moved %s, crowded %s", s.totalsOf("day"), s.totalsOf("day 0 bytes"),
-		s.score(s.k.groups("s"), "day"), s.text("SMEMBERS", s.k.crowded("s")))
+		s.score(s.k.subscriber("s").groups(), "day"), s.text("SMEMBERS", s.k.subscriber("s").crowded()))
 }
 
 // totalsOf reads the totals of a group.
@@ -239,7 +239,7 @@ func (s scriptRunner) counts() string {
 }
 
 // owners is the key of s that maps each file to its claim.
-func (s scriptRunner) owners() string { return s.k.owners("s") }
+func (s scriptRunner) owners() string { return s.k.subscriber("s").owners() }
 
 // score is the score of a member of a sorted set.
 func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE", key, member) }
@@ -258,14 +258,14 @@ func (s scriptRunner) exists(keys ...string) string {
 
 // sealedState is the state of the file and the lines that s has counted.
 func (s scriptRunner) sealedState() string {
-	return s.field(s.k.file("f"), "state") + " " + s.field(s.k.subscriber("s"), "lines")
+	return s.field(s.k.file("f"), "state") + " " + s.field(s.k.subscriber("s").record(), "lines")
 }
 
 // folded is what folding changes.
 func (s scriptRunner) folded() string {
-	totals := s.k.totals("s", "day")
+	totals := s.k.subscriber("s").totals("day")
 	return fmt.Sprintf("US %s DE %s, sealed %s, groups %s", s.score(totals, "US"), s.score(totals, "DE"),
-		s.text("SMEMBERS", s.k.sealed("s")), s.text("ZRANGE", s.k.groups("s"), 0, -1))
+		s.text("SMEMBERS", s.k.subscriber("s").sealed()), s.text("ZRANGE", s.k.subscriber("s").groups(), 0, -1))
 }
 
 // States, each built on one before it.
@@ -303,7 +303,7 @@ func staged(s scriptRunner) {
 // deadClaim has staged counts and run out.
 func deadClaim(s scriptRunner) {
 	staged(s)
-	s.expire(s.k.claims("s"), "f")
+	s.expire(s.k.subscriber("s").claims(), "f")
 }
 
 func sealed(s scriptRunner) {
@@ -323,7 +323,7 @@ func inParts(s scriptRunner) {
 func inPartsOfADeadClaim(s scriptRunner) {
 	inParts(s)
 	s.complete("a", 1, 100)
-	s.expire(s.k.claims("s"), "f")
+	s.expire(s.k.subscriber("s").claims(), "f")
 	s.claim("c2", 1)
 }
 
@@ -373,9 +373,9 @@ func withoutSubscriber(given func(scriptRunner)) func(scriptRunner) {
 // crowded has four cells on a day, one without bytes.
 func crowded(s scriptRunner) {
 	subscribed(s)
-	s.do([]any{"ZADD", s.k.totals("s", "day"), 1, "a", 2, "b", 3, "c", 4, "d"},
-		[]any{"ZADD", s.k.totals("s", "day 0 bytes"), 10, "a", 1e10, "b", 30, "c"},
-		[]any{"ZADD", s.k.groups("s"), 7, "day"}, []any{"SADD", s.k.crowded("s"), "day"})
+	s.do([]any{"ZADD", s.k.subscriber("s").totals("day"), 1, "a", 2, "b", 3, "c", 4, "d"},
+		[]any{"ZADD", s.k.subscriber("s").totals("day 0 bytes"), 10, "a", 1e10, "b", 30, "c"},
+		[]any{"ZADD", s.k.subscriber("s").groups(), 7, "day"}, []any{"SADD", s.k.subscriber("s").crowded(), "day"})
 }
 
 var countingScripts = []scriptCase{
@@ -389,7 +389,7 @@ var countingScripts = []scriptCase{
 		name: "subscribe: visitors", given: nothing, call: func(s scriptRunner) string {
 			return s.run(subscribeScript, target{subscriber: "s"}, "s", "words", "key")
 		}, want: "words",
-		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s"), "visitors") }, sees: "key",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s").record(), "visitors") }, sees: "key",
 	},
 	{
 		name: "subscribe: visitors again", given: func(s scriptRunner) {
@@ -397,7 +397,7 @@ var countingScripts = []scriptCase{
 		}, call: func(s scriptRunner) string {
 			return s.run(subscribeScript, target{subscriber: "s"}, "s", "words", "another")
 		}, want: "words",
-		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s"), "visitors") }, sees: "key",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s").record(), "visitors") }, sees: "key",
 	},
 	{name: "subscribe: any settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "") }, want: "words", keeps: true},
 
@@ -422,7 +422,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: unclaimed", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME [] 0]",
 		look: func(s scriptRunner) string {
-			return s.field(s.owners(), "f") + " " + s.score(s.k.claims("s"), "f")
+			return s.field(s.owners(), "f") + " " + s.score(s.k.subscriber("s").claims(), "f")
 		}, sees: "c1 TIME",
 	},
 	{name: "claim: no subscriber", given: withoutSubscriber(announcedFile), call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[]", keeps: true},
@@ -430,7 +430,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: left by a dead claim", given: deadClaim, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] 0]",
 		look: func(s scriptRunner) string {
-			return s.field(s.owners(), "f") + " " + s.exists(s.k.staged("s", "f"))
+			return s.field(s.owners(), "f") + " " + s.exists(s.k.subscriber("s").staged("f"))
 		}, sees: "c2 0",
 	},
 	{name: "claim: counted before", given: sealedByOne, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] -1]", keeps: true},
@@ -439,7 +439,9 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) },
 		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] -1]",
-		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners(), s.k.staged("s", "f")) }, sees: "0",
+		look: func(s scriptRunner) string {
+			return s.exists(s.k.subscriber("s").claims(), s.owners(), s.k.subscriber("s").staged("f"))
+		}, sees: "0",
 	},
 	{
 		name: "claim: the first unclaimed one", given: func(s scriptRunner) {
@@ -453,7 +455,7 @@ var countingScripts = []scriptCase{
 		name: "claim: for another subscriber, too", given: func(s scriptRunner) { announcedFile(s); s.subscribe("t", "words") },
 		call: func(s scriptRunner) string { return s.claimFor("s", "c1", "gone", "t") }, want: "[TIME [t] 0]",
 		look: func(s scriptRunner) string {
-			return s.field(s.k.owners("t"), "f") + " " + s.score(s.k.claims("t"), "f") + " " + s.exists(s.k.owners("gone"))
+			return s.field(s.k.subscriber("t").owners(), "f") + " " + s.score(s.k.subscriber("t").claims(), "f") + " " + s.exists(s.k.subscriber("gone").owners())
 		}, sees: "c1 TIME 0",
 	},
 	{
@@ -468,24 +470,24 @@ var countingScripts = []scriptCase{
 			s.claimFor("t", "c1")
 		},
 		call: func(s scriptRunner) string { return s.claimFor("s", "c2", "t") }, want: "[TIME [] 0]",
-		look: func(s scriptRunner) string { return s.field(s.k.owners("t"), "f") }, sees: "c1",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("t").owners(), "f") }, sees: "c1",
 	},
 	{
 		name: "claim: for a subscriber that has counted it", given: sealedByOne,
 		call: func(s scriptRunner) string { return s.claimFor("t", "c2", "s") }, want: "[TIME [] 0]",
-		look: func(s scriptRunner) string { return s.exists(s.k.owners("s")) }, sees: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.subscriber("s").owners()) }, sees: "0",
 	},
 
 	{
 		name: "renew: held", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c1") }, want: "[]",
-		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "TIME",
+		look: func(s scriptRunner) string { return s.score(s.k.subscriber("s").claims(), "f") }, sees: "TIME",
 	},
 	{
 		name: "renew: another's", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c2") }, want: "f", keeps: true,
-		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "1",
+		look: func(s scriptRunner) string { return s.score(s.k.subscriber("s").claims(), "f") }, sees: "1",
 	},
 	{
-		name: "renew: Redis was away", given: func(s scriptRunner) { staged(s); s.away(s.k.claims("s"), "f") },
+		name: "renew: Redis was away", given: func(s scriptRunner) { staged(s); s.away(s.k.subscriber("s").claims(), "f") },
 		call: func(s scriptRunner) string { return s.renew("c1") }, want: "[]",
 		look: scriptRunner.amnesty, sees: "TIME TIME",
 	},
@@ -496,7 +498,9 @@ var countingScripts = []scriptCase{
 
 	{
 		name: "release: held", given: staged, call: func(s scriptRunner) string { return s.release("c1") }, want: "1", again: "0",
-		look: func(s scriptRunner) string { return s.exists(s.k.staged("s", "f"), s.k.claims("s"), s.owners()) }, sees: "0",
+		look: func(s scriptRunner) string {
+			return s.exists(s.k.subscriber("s").staged("f"), s.k.subscriber("s").claims(), s.owners())
+		}, sees: "0",
 	},
 	{name: "release: another's", given: staged, call: func(s scriptRunner) string { return s.release("c2") }, want: "0", keeps: true},
 	{name: "release: none", given: announcedFile, call: func(s scriptRunner) string { return s.release("c1") }, want: "0", keeps: true},
@@ -521,7 +525,7 @@ var countingScripts = []scriptCase{
 		name: "stage: room for the days that there are", given: func(s scriptRunner) {
 			claimed(s)
 			s.manyDays(4095)
-			s.do([]any{"ZADD", s.k.days("s"), 0, "2026-11-02"})
+			s.do([]any{"ZADD", s.k.subscriber("s").days(), 0, "2026-11-02"})
 		},
 		call: scriptRunner.stageDays, want: "[1 2026-11-01]", look: scriptRunner.stagedDays, sees: "1 of 4096",
 	},
@@ -529,14 +533,14 @@ var countingScripts = []scriptCase{
 		name: "stage: no room any more for a day that was staged", given: func(s scriptRunner) {
 			claimed(s)
 			s.stageDays()
-			s.do([]any{"DEL", s.k.days("s")})
+			s.do([]any{"DEL", s.k.subscriber("s").days()})
 			s.manyDays(4095)
 		},
 		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
 	},
 	{
 		name: "stage: the next commit", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 3) }, want: "1",
-		look: func(s scriptRunner) string { return s.text("HLEN", s.k.staged("s", "f")) }, sees: "2",
+		look: func(s scriptRunner) string { return s.text("HLEN", s.k.subscriber("s").staged("f")) }, sees: "2",
 	},
 	{name: "stage: a commit that is sealed", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 2) }, want: "0", keeps: true},
 	{name: "stage: a gap", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 4) }, want: "0", keeps: true},
@@ -545,7 +549,9 @@ var countingScripts = []scriptCase{
 
 	{
 		name: "seal: by the last subscriber", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "2",
-		look: func(s scriptRunner) string { return s.sealedState() + " " + s.text("SMEMBERS", s.k.problems("s")) }, sees: "done 5 [f]",
+		look: func(s scriptRunner) string {
+			return s.sealedState() + " " + s.text("SMEMBERS", s.k.subscriber("s").problems())
+		}, sees: "done 5 [f]",
 	},
 	{
 		name: "seal: before another subscriber", given: func(s scriptRunner) { s.subscribe("t", "words"); staged(s) },
@@ -560,7 +566,9 @@ var countingScripts = []scriptCase{
 	{name: "seal: uploading", given: claimedEarly, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
 	{
 		name: "seal: the last part while it uploads", given: claimedEarly, call: func(s scriptRunner) string { return s.sealCut("c1", 1, 2) }, want: "1",
-		look: func(s scriptRunner) string { return s.sealedState() + " " + s.exists(s.k.claims("s"), s.owners()) }, sees: "uploading 5 0",
+		look: func(s scriptRunner) string {
+			return s.sealedState() + " " + s.exists(s.k.subscriber("s").claims(), s.owners())
+		}, sees: "uploading 5 0",
 	},
 	{name: "seal: the last part of an abandoned upload", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.sealCut("c1", 1, 2) }, want: "0", keeps: true},
 	{name: "seal: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
@@ -621,17 +629,19 @@ var countingScripts = []scriptCase{
 	},
 	{
 		name: "fold: more cells than the bound", given: sealed, call: func(s scriptRunner) string { return s.foldBounded(1, "US", "DE") }, want: "[0 1]", again: "[0 1]",
-		look: func(s scriptRunner) string { return s.text("SMEMBERS", s.k.crowded("s")) }, sees: "[day]",
+		look: func(s scriptRunner) string { return s.text("SMEMBERS", s.k.subscriber("s").crowded()) }, sees: "[day]",
 	},
 	{
-		name: "fold: as many cells as the bound, and moved before", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.groups("s"), 7, "day"}) },
+		name: "fold: as many cells as the bound, and moved before", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.subscriber("s").groups(), 7, "day"}) },
 		call: func(s scriptRunner) string { return s.foldBounded(2, "US", "DE") }, want: "[0 0]",
-		look: func(s scriptRunner) string { return s.score(s.k.groups("s"), "day") + " " + s.exists(s.k.crowded("s")) }, sees: "7 0",
+		look: func(s scriptRunner) string {
+			return s.score(s.k.subscriber("s").groups(), "day") + " " + s.exists(s.k.subscriber("s").crowded())
+		}, sees: "7 0",
 	},
 	{
 		name: "fold: cells of a day that is not kept", given: sealedOld, call: scriptRunner.foldOld, want: "[0 0]",
 		look: func(s scriptRunner) string {
-			return s.account() + " " + s.score(s.k.totals("s", "2026-11-01"), "US") + " " + s.score(s.k.totals("s", "2026-11-02"), "US")
+			return s.account() + " " + s.score(s.k.subscriber("s").totals("2026-11-01"), "US") + " " + s.score(s.k.subscriber("s").totals("2026-11-02"), "US")
 		}, sees: "[11 -3 -1 13 2026-11-02] [2026-11-02 2026-11-03][2026-11-02 counted 2026-11-03 counted] 4 7",
 	},
 	{
@@ -661,7 +671,7 @@ var countingScripts = []scriptCase{
 		name: "expire: the rest of more days than one call moves", given: func(s scriptRunner) {
 			oldDays(s)
 			s.manyDays(98)
-			if got := s.expireDays("999") + " " + s.field(s.k.subscriber("s"), "oldest"); got != "0 98" {
+			if got := s.expireDays("999") + " " + s.field(s.k.subscriber("s").record(), "oldest"); got != "0 98" {
 				s.t.Errorf("the first call: %s", got)
 			}
 		},
@@ -704,37 +714,37 @@ var countingScripts = []scriptCase{
 	},
 	{name: "merge: no subscriber", given: withoutSubscriber(crowded), call: func(s scriptRunner) string { return s.merge(2, "a", "b") }, want: "0", keeps: true},
 	{
-		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), -2, "US"}) },
+		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.subscriber("s").totals("day"), -2, "US"}) },
 		call: func(s scriptRunner) string { return s.fold("US") }, want: "[1 0]",
 		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1:1], groups [day]",
 	},
 	{
-		name: "counts: folded and sealed", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), 4, "US"}) },
+		name: "counts: folded and sealed", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.subscriber("s").totals("day"), 4, "US"}) },
 		call: scriptRunner.counts, want: "map[DE:3 US:6]", keeps: true,
 	},
 	{
 		name: "counts: round numbers", given: func(s scriptRunner) {
 			subscribed(s)
-			s.do([]any{"ZADD", s.k.totals("s", "day"), 100_000_000, "US", -300_000_000, "DE"})
+			s.do([]any{"ZADD", s.k.subscriber("s").totals("day"), 100_000_000, "US", -300_000_000, "DE"})
 		},
 		call: scriptRunner.counts, want: "map[DE:-300000000 US:100000000]", keeps: true,
 	},
 	{
 		name: "snapshot: sealed", given: sealed, call: func(s scriptRunner) string { return s.snapshot("s") },
 		want: "words [f:1:1] 10",
-		look: func(s scriptRunner) string { return s.text("ZCARD", s.k.readers("s")) }, sees: "1",
+		look: func(s scriptRunner) string { return s.text("ZCARD", s.k.subscriber("s").readers()) }, sees: "1",
 	},
 	{name: "snapshot: no subscriber", given: sealed, call: func(s scriptRunner) string { return s.snapshot("t") }, want: "none", keeps: true},
 	{name: "fold: beside a report", given: reported, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[-1 0]", keeps: true},
 	{
-		name: "fold: after a report", given: func(s scriptRunner) { reported(s); s.expire(s.k.readers("s"), "report") },
+		name: "fold: after a report", given: func(s scriptRunner) { reported(s); s.expire(s.k.subscriber("s").readers(), "report") },
 		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]",
 	},
 	{
 		name: "fold: beside a report, while very many commits wait", given: func(s scriptRunner) {
 			reported(s)
 			for i := range 1000 { // and one that is folded here
-				s.do([]any{"SADD", s.k.sealed("s"), i})
+				s.do([]any{"SADD", s.k.subscriber("s").sealed(), i})
 			}
 		},
 		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]", again: "[-1 0]",

@@ -80,14 +80,14 @@ func (s scriptRunner) abandon(shipper string, shipment int64) string {
 
 // abandonWithNote abandons f, which is not expected again, with a note for s and t.
 func (s scriptRunner) abandonWithNote(shipper string, shipment int64) string {
-	of := target{file: "f", shipment: shipment, more: []string{s.k.problems("s"), s.k.problems("t")}}
+	of := target{file: "f", shipment: shipment, more: []string{s.k.subscriber("s").problems(), s.k.subscriber("t").problems()}}
 	return s.run(abandonScript, of, shipper, shipment, "f", 60_000, 0, "cut", "s", "t")
 }
 
 // notes are the notes for s and t.
 func (s scriptRunner) notes() string {
 	file := s.k.file("f")
-	return s.field(file, "cut:s") + " " + s.field(file, "cut:t") + " " + s.text("SMEMBERS", s.k.problems("s")) + " " + s.exists(s.k.problems("t"))
+	return s.field(file, "cut:s") + " " + s.field(file, "cut:t") + " " + s.text("SMEMBERS", s.k.subscriber("s").problems()) + " " + s.exists(s.k.subscriber("t").problems())
 }
 
 func (s scriptRunner) markDone() string { return s.run(markDoneScript, target{file: "f"}, "f") }

@@ -69,6 +69,7 @@ type target struct {
 
 // named returns the key with the name that scripts use.
 func (k keys) named(name string, t target) string {
+	subscriber := k.subscriber(t.subscriber)
 	switch name {
 	case "channel":
 		return k.channel()
@@ -80,19 +81,19 @@ func (k keys) named(name string, t target) string {
 	case "file wake":
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
-		return k.subscriber(t.subscriber)
+		return subscriber.record()
 	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days", "visitors":
-		return k.subscriber(t.subscriber) + ":" + name
+		return subscriber.record() + ":" + name
 	case "incoming":
-		return k.visitorsOf(t.subscriber, "incoming")
+		return subscriber.visitorsOf("incoming")
 	case "accounts":
-		return k.totals(t.subscriber, cuts.AccountGroup)
+		return subscriber.totals(cuts.AccountGroup)
 	case "staged":
-		return k.staged(t.subscriber, t.file)
+		return subscriber.staged(t.file)
 	case "checkpoint":
-		return k.checkpoint(t.subscriber, t.file)
+		return subscriber.checkpoint(t.file)
 	case "sealed cells":
-		return k.sealedCells(t.subscriber, t.sealed)
+		return subscriber.sealedCells(t.sealed)
 	}
 	return k.root + ":" + name
 }

@@ -44,8 +44,8 @@ func (t totals) snapshot(ctx context.Context, hold time.Duration) (snapshot, err
 func (t totals) release(ctx context.Context, at snapshot) (folded bool, err error) {
 	err = t.db.Retry(ctx, func() error {
 		pipe := t.db.Pipeline()
-		fields := pipe.HMGet(ctx, t.keys.subscriber(t.subscriber), "v", "folds")
-		pipe.ZRem(ctx, t.keys.readers(t.subscriber), at.token)
+		fields := pipe.HMGet(ctx, t.own.record(), "v", "folds")
+		pipe.ZRem(ctx, t.own.readers(), at.token)
 		_, err := pipe.Exec(ctx)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (t totals) sealedCells(ctx context.Context, commits []string) (groups map[s
 		for cursor := uint64(0); ; {
 			var pairs []string
 			err := t.db.Retry(ctx, func() (err error) {
-				pairs, cursor, err = t.db.HScan(ctx, t.keys.sealedCells(t.subscriber, commit), cursor, "", cellBatch).Result()
+				pairs, cursor, err = t.db.HScan(ctx, t.own.sealedCells(commit), cursor, "", cellBatch).Result()
 				return err
 			})
 			if err != nil {
@@ -183,7 +183,7 @@ func (t totals) groups(ctx context.Context, sealed map[string]map[string]int64) 
 	for cursor := uint64(0); ; {
 		var pairs []string
 		err := t.db.Retry(ctx, func() (err error) {
-			pairs, cursor, err = t.db.ZScan(ctx, t.keys.groups(t.subscriber), cursor, "", cellBatch).Result()
+			pairs, cursor, err = t.db.ZScan(ctx, t.own.groups(), cursor, "", cellBatch).Result()
 			return err
 		})
 		if err != nil {
@@ -211,7 +211,7 @@ func (t totals) counts(ctx context.Context, group string, sealed map[string]int6
 	}
 	for start := int64(0); ; start += countPage {
 		page, err := query(ctx, t.db, func() ([]redis.Z, error) {
-			return t.db.ZRangeWithScores(ctx, t.keys.totals(t.subscriber, group), start, start+countPage-1).Result()
+			return t.db.ZRangeWithScores(ctx, t.own.totals(group), start, start+countPage-1).Result()
 		})
 		if err != nil {
 			return nil, err

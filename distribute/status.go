@@ -201,7 +201,7 @@ func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]Subscr
 			}
 		}
 		counting, err := query(ctx, c.db, func() (int64, error) {
-			return c.db.ZCount(ctx, c.keys.claims(subscriber.Name), after(now), "+inf").Result()
+			return c.db.ZCount(ctx, c.keys.subscriber(subscriber.Name).claims(), after(now), "+inf").Result()
 		})
 		if err != nil {
 			return nil, err

@@ -149,7 +149,7 @@ func (s *store) subscriberNames(ctx context.Context) ([]string, error) {
 }
 
 func (s *store) subscriberFields(ctx context.Context, name string) (map[string]string, error) {
-	fields, err := query(ctx, s.db, func() (map[string]string, error) { return s.db.HGetAll(ctx, s.keys.subscriber(name)).Result() })
+	fields, err := query(ctx, s.db, func() (map[string]string, error) { return s.db.HGetAll(ctx, s.keys.subscriber(name).record()).Result() })
 	if err != nil {
 		return nil, fmt.Errorf("read subscriber %q: %w", name, err)
 	}

@@ -20,14 +20,17 @@ const cellBatch = 500
 type totals struct {
 	*store
 	subscriber  string
+	own         subscriberKeys
 	maxSketches int // of visitors
 }
 
-func (s *store) totals(subscriber string) totals { return totals{s, subscriber, MaxSketches} }
+func (s *store) totals(subscriber string) totals {
+	return totals{s, subscriber, s.keys.subscriber(subscriber), MaxSketches}
+}
 
 // sealed returns the names of the commits that have sealed cells.
 func (t totals) sealed(ctx context.Context) ([]string, error) {
-	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.sealed(t.subscriber)).Result() })
+	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.own.sealed()).Result() })
 }
 
 // tidy expires days, folds the sealed commits, of which dead workers may have left some, and
@@ -37,8 +40,8 @@ func (t totals) tidy(ctx context.Context) error {
 	var commits, crowded []string
 	err := t.db.Retry(ctx, func() error {
 		pipe := t.db.Pipeline()
-		settings, sealed := pipe.HGet(ctx, t.keys.subscribers(), t.subscriber), pipe.SMembers(ctx, t.keys.sealed(t.subscriber))
-		many := pipe.SMembers(ctx, t.keys.crowded(t.subscriber))
+		settings, sealed := pipe.HGet(ctx, t.keys.subscribers(), t.subscriber), pipe.SMembers(ctx, t.own.sealed())
+		many := pipe.SMembers(ctx, t.own.crowded())
 		_, err := pipe.Exec(ctx)
 		text, commits, crowded = settings.Val(), sealed.Val(), many.Val()
 		if errors.Is(err, redis.Nil) { // there is no such subscriber
@@ -79,7 +82,7 @@ func (t totals) fold(ctx context.Context, settings cuts.Settings, commits ...str
 
 // foldCommit folds one commit, and reports whether groups have too many cells.
 func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Settings) (crowded bool, err error) {
-	sealed := t.keys.sealedCells(t.subscriber, commit)
+	sealed := t.own.sealedCells(commit)
 	for cursor := uint64(0); ; {
 		var pairs []string
 		err := t.db.Retry(ctx, func() (err error) {
@@ -105,7 +108,7 @@ func (t totals) foldCommit(ctx context.Context, commit string, settings cuts.Set
 			// The cells are gone, but the commit is still listed: another
 			// process may have folded or deleted them before removing the
 			// commit from the list.
-			return crowded, t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), commit).Err() })
+			return crowded, t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.own.sealed(), commit).Err() })
 		}
 		// The scan returns every cell that existed at its start, although
 		// cells are removed meanwhile. If any are left it starts again.
@@ -218,7 +221,7 @@ func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace,
 			if g, ok := cuts.ParseGroup(cell.group); ok {
 				bound = settings.Bound(g)
 			}
-			keys.more, groups = append(keys.more, t.keys.totals(t.subscriber, cell.group)), append(groups, cell.group, bound)
+			keys.more, groups = append(keys.more, t.own.totals(cell.group)), append(groups, cell.group, bound)
 		}
 		args, places = append(args, cell.name), append(places, cell.member, index[cell.group])
 	}

@@ -38,7 +38,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 	url := redistest.URL(t)
 	s := newScriptRunner(t, redistest.Open(t, url))
 	claimedEarly(s)
-	s.do([]any{"DEL", s.k.staged("s", "f")})
+	s.do([]any{"DEL", s.k.subscriber("s").staged("f")})
 	commits := 0
 	var busy sync.Mutex
 	commitAndFoldInPart := func() {
@@ -88,14 +88,14 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 	if report.Moving || sum != report.Subscriber.Tally.Lines || sum%cells != 0 {
 		t.Errorf("%d requests in the rows, %d lines in the sums, commits of %d, moving %t", sum, report.Subscriber.Tally.Lines, cells, report.Moving)
 	}
-	if left := s.text("ZCARD", s.k.readers("s")); left != "0" {
+	if left := s.text("ZCARD", s.k.subscriber("s").readers()); left != "0" {
 		t.Errorf("%s reports still read", left)
 	}
 	report, err = newChannel(s.c.db, "web").Report(t.Context(), "s", nil)
 	if err != nil || report.Subscriber.Tally.Lines != int64(commits*cells) || len(report.Tables[0].Rows) != cells || report.Tables[0].Rows[0].Requests != int64(commits) {
 		t.Errorf("in the end %+v, %d rows, %v; want %d commits", report.Subscriber.Tally, len(report.Tables[0].Rows), err, commits)
 	}
-	if strings.Contains(fmt.Sprint(s.text("SMEMBERS", s.k.sealed("s"))), "f") {
+	if strings.Contains(fmt.Sprint(s.text("SMEMBERS", s.k.subscriber("s").sealed())), "f") {
 		t.Error("commits stay sealed")
 	}
 }

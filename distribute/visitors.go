@@ -59,7 +59,7 @@ func (k *visitorKey) hash(addr netip.Addr, agent, text []byte) (hash uint64, use
 // visitorKey reads the key of a subscriber; nil if it has none.
 func (s *store) visitorKey(ctx context.Context, subscriber string) (*visitorKey, error) {
 	text, err := query(ctx, s.db, func() (string, error) {
-		return s.db.HGet(ctx, s.keys.subscriber(subscriber), "visitors").Result()
+		return s.db.HGet(ctx, s.keys.subscriber(subscriber).record(), "visitors").Result()
 	})
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -200,7 +200,7 @@ func (t totals) mergeVisitors(ctx context.Context, commit string, sketches []ske
 	for len(sketches) > 0 {
 		calls := make([]rdb.Call, len(sketches))
 		for i, s := range sketches {
-			keys := target{subscriber: t.subscriber, sealed: commit, more: []string{t.keys.visitorsOf(t.subscriber, visitorName(s.day, s.country))}}
+			keys := target{subscriber: t.subscriber, sealed: commit, more: []string{t.own.visitorsOf(visitorName(s.day, s.country))}}
 			calls[i] = rdb.Call{Keys: t.keysOf(mergeVisitorsScript, keys), Args: []any{commit, t.subscriber, s.name, s.day, s.country, t.maxSketches}}
 		}
 		results, err := mergeVisitorsScript.RunAll(ctx, t.db, calls)
@@ -245,7 +245,7 @@ func (t totals) dropVisitors(ctx context.Context, first, from, to string) error 
 		}
 		keys, args := target{subscriber: t.subscriber}, []any{first}
 		for _, name := range names {
-			keys.more, args = append(keys.more, t.keys.visitorsOf(t.subscriber, name)), append(args, name)
+			keys.more, args = append(keys.more, t.own.visitorsOf(name)), append(args, name)
 		}
 		reply, err := t.call(ctx, dropVisitorsScript, keys, args...)
 		if err != nil || reply.Int(0) == 0 || len(names) < maxDropped {
@@ -265,7 +265,7 @@ const maxDropped = 100
 // visitorNames returns names of sketches in a range, the first ones.
 func (t totals) visitorNames(ctx context.Context, from, to string, most int64) ([]string, error) {
 	return query(ctx, t.db, func() ([]string, error) {
-		return t.db.ZRangeByLex(ctx, t.keys.visitors(t.subscriber), &redis.ZRangeBy{Min: from, Max: to, Count: most}).Result()
+		return t.db.ZRangeByLex(ctx, t.own.visitors(), &redis.ZRangeBy{Min: from, Max: to, Count: most}).Result()
 	})
 }
 
@@ -289,7 +289,7 @@ func (t totals) readVisitors(ctx context.Context, selection *cuts.Selection, old
 	for names := range slices.Chunk(names, visitorPage) {
 		keys := make([]string, len(names))
 		for i, name := range names {
-			keys[i] = t.keys.visitorsOf(t.subscriber, name)
+			keys[i] = t.own.visitorsOf(name)
 		}
 		texts, err := query(ctx, t.db, func() ([]any, error) { return t.db.MGet(ctx, keys...).Result() })
 		if err != nil {

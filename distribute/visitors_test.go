@@ -20,7 +20,7 @@ func (s scriptRunner) sealVisitors(commit, day, country string, hash uint64) {
 	if country == "" {
 		member = cuts.Any
 	}
-	s.do([]any{"HSET", s.k.sealedCells("s", commit), day + visitorSeries + "\t" + member, sketch.Encode()}, []any{"SADD", s.k.sealed("s"), commit})
+	s.do([]any{"HSET", s.k.subscriber("s").sealedCells(commit), day + visitorSeries + "\t" + member, sketch.Encode()}, []any{"SADD", s.k.subscriber("s").sealed(), commit})
 }
 
 // mergeVisitors merges the sealed sketch of a day, with at most two sketches.
@@ -29,17 +29,17 @@ func (s scriptRunner) mergeVisitors(day, country string) string {
 	if country == "" {
 		member = cuts.Any
 	}
-	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.visitorsOf("s", name)}}
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").visitorsOf(name)}}
 	return s.run(mergeVisitorsScript, of, "f:1:1", "s", day+visitorSeries+"\t"+member, day, country, 2)
 }
 
 // visitors is what merging and dropping change.
 func (s scriptRunner) visitors() string {
 	text := ""
-	for _, name := range strings.Fields(strings.Trim(s.text("ZRANGE", s.k.visitors("s"), 0, -1), "[]")) {
+	for _, name := range strings.Fields(strings.Trim(s.text("ZRANGE", s.k.subscriber("s").visitors(), 0, -1), "[]")) {
 		text += name + " "
 	}
-	return fmt.Sprintf("%sfrom %s, sealed %s", text, s.field(s.k.subscriber("s"), "countries"), s.text("SMEMBERS", s.k.sealed("s")))
+	return fmt.Sprintf("%sfrom %s, sealed %s", text, s.field(s.k.subscriber("s").record(), "countries"), s.text("SMEMBERS", s.k.subscriber("s").sealed()))
 }
 
 // visited has a sealed sketch of a day, and one of a country on it.
@@ -54,7 +54,7 @@ func fullOfVisitors(names ...string) func(scriptRunner) {
 	return func(s scriptRunner) {
 		visited(s)
 		for _, name := range names {
-			s.do([]any{"ZADD", s.k.visitors("s"), 0, name})
+			s.do([]any{"ZADD", s.k.subscriber("s").visitors(), 0, name})
 		}
 	}
 }
@@ -89,7 +89,7 @@ var visitorScripts = []scriptCase{
 	{
 		name: "mergevisitors: a country on a day without any", given: func(s scriptRunner) {
 			visited(s)
-			s.do([]any{"HSET", s.k.subscriber("s"), "countries", "2026-11-03"})
+			s.do([]any{"HSET", s.k.subscriber("s").record(), "countries", "2026-11-03"})
 		},
 		call: func(s scriptRunner) string { return s.mergeVisitors("2026-11-02", "DE") }, want: "1",
 		look: scriptRunner.visitors, sees: "from 2026-11-03, sealed [f:1:1]",
@@ -97,7 +97,7 @@ var visitorScripts = []scriptCase{
 	{
 		name: "mergevisitors: a day that is not kept", given: func(s scriptRunner) {
 			visited(s)
-			s.do([]any{"HSET", s.k.subscriber("s"), "oldest", "2026-11-03"})
+			s.do([]any{"HSET", s.k.subscriber("s").record(), "oldest", "2026-11-03"})
 		},
 		call: func(s scriptRunner) string { return s.mergeVisitors("2026-11-02", "") }, want: "1",
 		look: scriptRunner.visitors, sees: "from <nil>, sealed [f:1:1]",
@@ -113,7 +113,7 @@ var visitorScripts = []scriptCase{
 	{
 		name: "dropvisitors: of a day", given: fullOfVisitors("2026-11-01", "2026-11-01 US"),
 		call: func(s scriptRunner) string {
-			of := target{subscriber: "s", more: []string{s.k.visitorsOf("s", "2026-11-01 US")}}
+			of := target{subscriber: "s", more: []string{s.k.subscriber("s").visitorsOf("2026-11-01 US")}}
 			return s.run(dropVisitorsScript, of, "2026-11-02", "2026-11-01 US")
 		}, want: "1",
 		look: scriptRunner.visitors, sees: "2026-11-01 from 2026-11-02, sealed [f:1:1]",
@@ -152,7 +152,7 @@ func TestSketchesAreBounded(t *testing.T) {
 		if err != nil || report.VisitorsFrom != "2026-11-04" || report.Tables[0].Total.Visitors != 4 {
 			t.Errorf("%+v, %v", report, err)
 		}
-		s.do([]any{"HSET", s.k.subscriber("s"), "oldest", "2026-11-04"})
+		s.do([]any{"HSET", s.k.subscriber("s").record(), "oldest", "2026-11-04"})
 		if err := totals.dropDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
