@@ -215,7 +215,7 @@ func (c *control) listen(ctx context.Context) {
 		case <-c.signalled.added:
 		}
 		for _, q := range c.signalled.take() {
-			if c.sched.rests(q, time.Now()) {
+			if q.rests(time.Now()) {
 				time.AfterFunc(restFor, func() { c.signalled.add(q) })
 				continue
 			}
@@ -265,13 +265,11 @@ func (c *control) restServer(ctx context.Context, q *servedQueue) {
 	if server == "" {
 		return
 	}
-	var same []*servedQueue
 	for _, other := range c.sched.all() {
 		if other.queue.Server(ctx) == server {
-			same = append(same, other)
+			other.rest(time.Now())
 		}
 	}
-	c.sched.rest(same, time.Now())
 }
 
 // watch calls notify when streams of a queue have entries after the cursors.

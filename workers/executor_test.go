@@ -151,8 +151,8 @@ func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || !attempts[2].endClaimed.Load() || f.sched.buffered != 0 {
-			t.Errorf("written: %v, and %d jobs are buffered", got, f.sched.buffered)
+		if got := f.outcomes(); len(got) != 0 || !attempts[2].endClaimed.Load() || f.sched.buffers.jobs != 0 {
+			t.Errorf("written: %v, and %d jobs are buffered", got, f.sched.buffers.jobs)
 		}
 		if lost != queue.DefaultQueue || f.session.queue.session != nil {
 			t.Errorf("the hook was called for %q", lost)

@@ -86,10 +86,10 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		prefetch = 0 // a death of the worker would quarantine prefetched jobs too
 	}
 	free := s.slots.free()
-	if s.suspendedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
+	if s.suspendedLocked() || s.buffers.jobs > prefetch/2 || s.buffers.jobs >= free+prefetch {
 		return fetchOrder{}, false
 	}
-	want := free + prefetch - s.buffered
+	want := free + prefetch - s.buffers.jobs
 	var ready []*servedQueue
 	waiting := 0             // queues that are not known to be empty
 	var empty []*servedQueue // that a strict pool fetches from again before the first ready one
@@ -199,13 +199,12 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 			next.wakeIn = max(next.wakeIn, s.solo.add(a, now))
 			s.wake.send()
 		default:
-			q.buffer = append(q.buffer, a)
-			s.buffered++
+			s.buffers.add(a)
 		}
 	}
 	next.runners = s.takeSlotsLocked()
-	if s.buffered > 0 && !s.checking {
-		s.checking, s.lastTaken = true, now
+	if s.buffers.jobs > 0 && !s.checking {
+		s.checking, s.buffers.lastTaken = true, now
 		next.checkIn = maxBuffered
 	}
 	return next, true
@@ -218,22 +217,6 @@ const restFor = 3 * time.Second
 func isAway(err error) bool {
 	var unreachable *rdb.UnreachableError
 	return errors.As(err, &unreachable) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// rest makes queues rest from a time on.
-func (s *scheduler) rest(queues []*servedQueue, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, q := range queues {
-		q.restUntil = now.Add(restFor)
-	}
-}
-
-// rests reports whether a queue rests.
-func (s *scheduler) rests(q *servedQueue, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return now.Before(q.restUntil)
 }
 
 // fetchFailed records that an order has failed. If the command may have been executed,
@@ -255,7 +238,7 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	case errors.As(err, &unknown), errors.Is(err, queue.ErrServerChanged):
 		q.reread, q.empty = true, false
 	default:
-		q.restUntil = now.Add(restFor)
+		q.rest(now)
 		next.wakeIn, next.away = restFor, q.slow == 0 && isAway(err)
 	}
 	s.retireLocked(q)
@@ -270,7 +253,7 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 	for _, q := range s.queues {
 		switch {
 		case q.session == nil || !q.reread && !q.session.mustCompare():
-		case now.Before(q.restUntil):
+		case q.rests(now):
 			resting = true
 		default:
 			q.reread = true

@@ -29,6 +29,8 @@ type servedQueue struct {
 
 	recovering atomic.Bool // a recovery runs
 
+	restUntil atomic.Int64 // it rests before this time, in ns since 1970; see rest
+
 	// The rest is guarded by the scheduler's mutex.
 
 	config    Queue
@@ -53,10 +55,15 @@ type servedQueue struct {
 	missRate     float64   // moving average: the share of the fetches after news that brought no jobs
 	fetches      int       // so far
 	trustUntil   time.Time // empty and paused are not trusted later
-	restUntil    time.Time // not fetched from before, after an error
 	paused       bool
 	pauseSignals int // number of signals that paused or resumed it
 }
+
+// rest makes the queue rest from a time on: for restFor jobs are not fetched and signals not read.
+func (q *servedQueue) rest(now time.Time) { q.restUntil.Store(now.Add(restFor).UnixNano()) }
+
+// rests reports whether the queue rests.
+func (q *servedQueue) rests(now time.Time) bool { return now.UnixNano() < q.restUntil.Load() }
 
 // startedLocked records that a job of the queue starts.
 func (q *servedQueue) startedLocked(a *attempt) {
@@ -86,7 +93,7 @@ func (q *servedQueue) orderLocked(limit int) fetchOrder {
 
 // fetchableLocked reports whether jobs can be fetched.
 func (q *servedQueue) fetchableLocked(now time.Time) bool {
-	return !q.uncertain && !q.losing && !q.paused && !q.removed && !now.Before(q.restUntil)
+	return !q.uncertain && !q.losing && !q.paused && !q.removed && !q.rests(now)
 }
 
 // roomLocked returns how many of n jobs the queue's own limit allows.
@@ -167,7 +174,8 @@ func (s *scheduler) configure(configs []Queue) (unserved, restored []*servedQueu
 		switch {
 		case q.place < 0:
 			q.removed = true
-			s.handBackQueueLocked(q)
+			s.buffers.handBack(q)
+			s.solo.handBack(q)
 			s.retireLocked(q)
 			unserved = append(unserved, q)
 			continue
@@ -285,9 +293,7 @@ func (s *scheduler) drop(session *leaseSession) {
 		}
 		return a.session == session
 	}
-	before := len(q.buffer)
-	q.buffer = slices.DeleteFunc(q.buffer, dropped)
-	s.buffered -= before - len(q.buffer)
+	s.buffers.remove(q, dropped)
 	s.solo.waiting = slices.DeleteFunc(s.solo.waiting, dropped)
 	delete(s.quarantine.held, session)
 	s.wake.send()
@@ -301,7 +307,8 @@ func (s *scheduler) setPaused(q *servedQueue, paused bool) {
 	q.paused = paused
 	q.pauseSignals++
 	if paused {
-		s.handBackQueueLocked(q)
+		s.buffers.handBack(q)
+		s.solo.handBack(q)
 	} else {
 		q.empty = false
 	}

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,9 +23,8 @@ type scheduler struct {
 	quarantine *quarantine
 	solo       *soloRuns
 
-	buffered    int           // jobs in all buffers
+	buffers     buffers
 	checking    bool          // a call of checkBuffers is scheduled
-	lastTaken   time.Time     // when a runner last took a buffered job, or the checks began
 	avgDuration time.Duration // moving average of how long handlers take
 
 	// virtualTime is the highest value of served among the queues chosen by weight so far;
@@ -60,7 +60,7 @@ func (s *scheduler) takeSlotsLocked() int {
 	if s.suspendedLocked() {
 		return 0
 	}
-	n := max(0, min(s.slots.free(), s.buffered))
+	n := max(0, min(s.slots.free(), s.buffers.jobs))
 	s.slots.add(n)
 	return n
 }
@@ -79,15 +79,9 @@ func (s *scheduler) take(now time.Time) *attempt {
 		s.wake.send()
 		return nil
 	}
-	a := q.buffer[0]
-	q.buffer[0] = nil
-	if q.buffer = q.buffer[1:]; len(q.buffer) == 0 {
-		q.buffer = nil
-	}
-	s.buffered--
+	a := s.buffers.take(q, now)
 	q.startedLocked(a)
-	s.lastTaken = now
-	if s.buffered <= prefetch(s.slots.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
+	if s.buffers.jobs <= prefetch(s.slots.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
 		s.wake.send()
 	}
 	return a
@@ -150,16 +144,17 @@ const maxBuffered = 200 * time.Millisecond
 func (s *scheduler) checkBuffers(now time.Time) (next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waited := now.Sub(s.lastTaken)
-	s.checking = s.buffered > 0 && waited < maxBuffered
+	waited := now.Sub(s.buffers.lastTaken)
+	s.checking = s.buffers.jobs > 0 && waited < maxBuffered
 	if s.checking {
 		return max(maxBuffered-waited, maxBuffered/4) // the minimum bounds the number of checks
 	}
-	if s.buffered > 0 {
+	if s.buffers.jobs > 0 {
 		if !s.suspendedLocked() {
 			s.avgDuration = max(s.avgDuration, maxBuffered)
 		}
-		s.clearBuffersLocked()
+		s.buffers.clear(s.queues)
+		s.wake.send() // other retries may be fetched
 	}
 	return 0
 }
@@ -168,28 +163,55 @@ func (s *scheduler) checkBuffers(now time.Time) (next time.Duration) {
 func (s *scheduler) handBackAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clearBuffersLocked()
+	s.buffers.clear(s.queues)
 	handBackEach(s.solo.waiting)
 	s.solo.waiting = nil
-}
-
-// clearBuffersLocked hands back all buffered jobs, and wakes the fetcher, which may take
-// other retries.
-func (s *scheduler) clearBuffersLocked() {
-	for _, q := range s.queues {
-		handBackEach(q.buffer)
-		q.buffer = nil
-	}
-	s.buffered = 0
 	s.wake.send()
 }
 
-// handBackQueueLocked hands back the jobs of a queue that were not started.
-func (s *scheduler) handBackQueueLocked(q *servedQueue) {
+// buffers counts the jobs in the buffers of all queues. It is guarded by the scheduler's mutex.
+type buffers struct {
+	jobs      int
+	lastTaken time.Time // when a runner last took a job, or the scheduler's checks began
+}
+
+// add adds a job to the buffer of its queue.
+func (b *buffers) add(a *attempt) {
+	a.queue.buffer = append(a.queue.buffer, a)
+	b.jobs++
+}
+
+// take removes the first job of a queue's buffer, which has one, and returns it.
+func (b *buffers) take(q *servedQueue, now time.Time) *attempt {
+	a := q.buffer[0]
+	q.buffer[0] = nil
+	if q.buffer = q.buffer[1:]; len(q.buffer) == 0 {
+		q.buffer = nil
+	}
+	b.jobs--
+	b.lastTaken = now
+	return a
+}
+
+// remove removes the jobs of a queue's buffer for which a function returns true.
+func (b *buffers) remove(q *servedQueue, removed func(*attempt) bool) {
+	before := len(q.buffer)
+	q.buffer = slices.DeleteFunc(q.buffer, removed)
+	b.jobs -= before - len(q.buffer)
+}
+
+// handBack hands back the jobs of a queue's buffer.
+func (b *buffers) handBack(q *servedQueue) {
 	handBackEach(q.buffer)
-	s.buffered -= len(q.buffer)
+	b.jobs -= len(q.buffer)
 	q.buffer = nil
-	s.solo.handBack(q)
+}
+
+// clear hands back all jobs.
+func (b *buffers) clear(queues []*servedQueue) {
+	for _, q := range queues {
+		b.handBack(q)
+	}
 }
 
 func handBackEach(attempts []*attempt) {

@@ -286,8 +286,8 @@ func TestPrefetchIsBounded(t *testing.T) {
 		f := newSchedulerFixture(t, Config{Concurrency: c.concurrency})
 		f.avgDuration = c.average
 		f.fill()
-		if f.buffered != c.want || len(f.running) != c.concurrency {
-			t.Errorf("%s: %d jobs run, and %d are prefetched, want %d", name, len(f.running), f.buffered, c.want)
+		if f.buffers.jobs != c.want || len(f.running) != c.concurrency {
+			t.Errorf("%s: %d jobs run, and %d are prefetched, want %d", name, len(f.running), f.buffers.jobs, c.want)
 		}
 	}
 }
@@ -336,12 +336,12 @@ func TestBufferedJobsGoBackWhenNoRunnerTakesOne(t *testing.T) {
 	f.now = f.now.Add(maxBuffered / 2)
 	f.start()
 	f.now = f.now.Add(maxBuffered / 2)
-	if again := f.checkBuffers(f.now); again != maxBuffered/2 || f.buffered != 3 {
-		t.Errorf("with a job taken in between: %d are buffered, again after %s", f.buffered, again)
+	if again := f.checkBuffers(f.now); again != maxBuffered/2 || f.buffers.jobs != 3 {
+		t.Errorf("with a job taken in between: %d are buffered, again after %s", f.buffers.jobs, again)
 	}
 	f.now = f.now.Add(maxBuffered / 2)
-	if again := f.checkBuffers(f.now); again != 0 || f.buffered != 0 || len(handedBack(order.session)) != 3 {
-		t.Errorf("%d are buffered, %v went back, again after %s", f.buffered, handedBack(order.session), again)
+	if again := f.checkBuffers(f.now); again != 0 || f.buffers.jobs != 0 || len(handedBack(order.session)) != 3 {
+		t.Errorf("%d are buffered, %v went back, again after %s", f.buffers.jobs, handedBack(order.session), again)
 	}
 	if f.avgDuration < maxBuffered {
 		t.Errorf("handlers are still taken for quick: %s", f.avgDuration)
@@ -363,8 +363,8 @@ func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 		f.start()
 		f.bring(order, 5, 1)
 		stop(f)
-		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.solo.waiting) != 0 {
-			t.Errorf("%s: %v went back, %d are buffered, %d wait to run solo", name, got, f.buffered, len(f.solo.waiting))
+		if got := handedBack(a.session); len(got) != 5 || f.buffers.jobs != 0 || len(f.solo.waiting) != 0 {
+			t.Errorf("%s: %v went back, %d are buffered, %d wait to run solo", name, got, f.buffers.jobs, len(f.solo.waiting))
 		}
 		if name != "quiet" {
 			f.bring(order, 1, 0) // it was on its way
@@ -502,8 +502,8 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 			t.Errorf("job %s would be run or handed back", a.job.ID)
 		}
 	}
-	if f.buffered != 0 || len(f.solo.waiting) != 0 || f.order().queue != nil {
-		t.Errorf("%d are buffered, %d wait to run solo", f.buffered, len(f.solo.waiting))
+	if f.buffers.jobs != 0 || len(f.solo.waiting) != 0 || f.order().queue != nil {
+		t.Errorf("%d are buffered, %d wait to run solo", f.buffers.jobs, len(f.solo.waiting))
 	}
 }
 
@@ -760,8 +760,8 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 			t.Fatalf("%d jobs of %s run, the scheduler counts %d", running[q], q.name, q.running)
 		}
 	}
-	if f.buffered != buffered {
-		t.Fatalf("%d jobs are buffered, the scheduler counts %d", buffered, f.buffered)
+	if f.buffers.jobs != buffered {
+		t.Fatalf("%d jobs are buffered, the scheduler counts %d", buffered, f.buffers.jobs)
 	}
 	if f.slots.taken != f.runners+len(f.running) || f.slots.taken > f.slots.concurrency {
 		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.slots.taken, f.runners, len(f.running))

@@ -115,7 +115,8 @@ func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
 	s.solo.current = a
 	s.slots.add(1)
 	a.queue.startedLocked(a)
-	s.clearBuffersLocked()
+	s.buffers.clear(s.queues)
+	s.wake.send() // other retries may be fetched
 	return a, true
 }
 
