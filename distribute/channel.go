@@ -80,7 +80,7 @@ func (e *VersionError) Error() string {
 }
 
 // ErrNoChannel is the error of [OpenExisting] if no channel has the name.
-var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and nobody subscribed")
+var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and it has no subscriber")
 
 // InvalidWindowError is the error for a window that is below the minimum.
 type InvalidWindowError struct{ Bytes int64 }

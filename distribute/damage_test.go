@@ -261,7 +261,7 @@ func TestMalformedAnnouncementIsReportedAndSkipped(t *testing.T) {
 	channel, folder := open(t, db), t.TempDir()
 	lines := content(1, 100)
 	ship(t, channel, write(t, folder, "a", lines))
-	if _, err := group.NewClient(handle.New(db)).Reserved().Send(ctx, "logs:web", "somebody", chat.Text("hello?")); err != nil {
+	if _, err := group.NewClient(handle.New(db)).Reserved().Send(ctx, "logs:web", "member", chat.Text("hello?")); err != nil {
 		t.Fatal(err)
 	}
 	more := content(2, 50)

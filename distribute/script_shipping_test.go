@@ -467,7 +467,7 @@ var shippingScripts = []scriptCase{
 
 	{name: "complete: all uploaded", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "1"},
 	{
-		name: "complete: nobody reads on", given: cutShort, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2",
+		name: "complete: no subscriber reads on", given: cutShort, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2",
 		look: func(s scriptRunner) string { return s.field(s.k.file("f"), "state") + s.text("SMEMBERS", s.k.spent()) }, sees: "done[f]",
 	},
 	{name: "complete: by another", given: admitted, call: func(s scriptRunner) string { return s.complete("b", 1, 100) }, want: "0", keeps: true},
@@ -530,7 +530,7 @@ var shippingScripts = []scriptCase{
 		look: scriptRunner.notes, sees: "cut <nil> [f] 0",
 	},
 	{
-		name: "abandon: counted by nobody", given: claimedEarly,
+		name: "abandon: not counted", given: claimedEarly,
 		call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "1",
 		look: scriptRunner.notes, sees: "<nil> <nil> [] 0",
 	},
@@ -543,7 +543,7 @@ var shippingScripts = []scriptCase{
 		look: scriptRunner.streamEnd, sees: "uploaded cut [[100-2 [complete 1]]] 0 0",
 	},
 	{
-		name: "abandon: a stream that nobody reads on", given: func(s scriptRunner) { cutShort(s); s.do([]any{"HSET", s.k.file("f"), "stream", 1}) },
+		name: "abandon: a stream that no subscriber reads on", given: func(s scriptRunner) { cutShort(s); s.do([]any{"HSET", s.k.file("f"), "stream", 1}) },
 		call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0",
 		look: func(s scriptRunner) string { return s.field(s.k.file("f"), "state") + s.text("SMEMBERS", s.k.spent()) }, sees: "done[f]",
 	},

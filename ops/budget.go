@@ -14,7 +14,7 @@ const (
 	maxSearches    = 2                      // at the same time
 	searchShare    = 20                     // searches use one part in so many of Redis's time
 	operationShare = 2                      // an operation without a rate likewise
-	maxBudget      = 200 * time.Millisecond // of that time that is saved up, or owed
+	maxBudget      = 200 * time.Millisecond // of that time that is saved, or may be overdrawn
 	maxTurnWait    = time.Second            // until a search begins
 
 	pingEvery = time.Second
@@ -100,7 +100,7 @@ func (b *budget) fillLocked() {
 }
 
 // spend takes the time of round trips from the budget, without the time that each takes anyway, and
-// returns what it took. At most maxBudget is owed: a read that took longer waited for a Redis that
+// returns what it took. The budget is overdrawn by at most maxBudget: a read that took longer waited for a Redis that
 // was away.
 func (b *budget) spend(took time.Duration, trips int) (spent time.Duration) {
 	path := b.path()

@@ -84,7 +84,7 @@ func TestOverviewBeginsWithTheFiguresOfWorkers(t *testing.T) {
 	}
 }
 
-func TestSamplerRunsOnlyWhileSomebodyLooks(t *testing.T) {
+func TestSamplerRunsOnlyWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
 	f.add("mail", "a", "", queue.Options{})
@@ -94,7 +94,7 @@ func TestSamplerRunsOnlyWhileSomebodyLooks(t *testing.T) {
 		t.Error("it does not run")
 	}
 	if err := s.LookedAt(t.Context(), time.Now().Add(-time.Minute)); err == nil {
-		t.Error("a part was read though nobody looks")
+		t.Error("a part was read though it was not asked for")
 	}
 	overview(t, s, func(o *ops.Overview) bool { return o.Read() == 1 })
 	s.Close()

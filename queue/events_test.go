@@ -20,7 +20,7 @@ func TestEventsAreReadInOrder(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
-		d.add("a", queue.Options{}) // before anybody asked for events
+		d.add("a", queue.Options{}) // before events are kept
 		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		d.must(d.queue.KeepEvents(t.Context(), 1000))
 		id := d.add("a", queue.Options{})

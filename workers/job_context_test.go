@@ -65,7 +65,7 @@ func TestContextThatEndedUnobservedHasItsCause(t *testing.T) {
 	a := started(t, &timer, 0)
 	a.interrupt(ErrCancelled)
 	if a.ctx.inner != nil {
-		t.Error("a context of the standard library was made though nobody asked for it")
+		t.Error("a context of the standard library was made though it was not needed")
 	}
 	<-a.ctx.Done()
 	if a.ctx.Err() == nil || context.Cause(&a.ctx) != ErrCancelled {

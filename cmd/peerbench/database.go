@@ -59,7 +59,7 @@ func (db *database) check(ctx context.Context) error {
 		return fmt.Errorf("count keys: %w", err)
 	}
 	if keys > 0 {
-		return fmt.Errorf("%w: database %d has %d keys, and measuring would delete them; choose another database, or empty this one with FLUSHDB if nobody needs it", errInUse, db.peer.DB, keys)
+		return fmt.Errorf("%w: database %d has %d keys, and measuring would delete them; choose another database, or empty this one with FLUSHDB if it is not needed", errInUse, db.peer.DB, keys)
 	}
 	return nil
 }

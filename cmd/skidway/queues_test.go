@@ -176,7 +176,7 @@ func TestWorkersAreSignalledByName(t *testing.T) {
 			name = w.Name
 		}
 	}
-	d.ends(d.run("workers", "quiet", "nobody"), cli.ExitFailed, "there is no worker nobody, only a", "b")
+	d.ends(d.run("workers", "quiet", "none"), cli.ExitFailed, "there is no worker none, only a", "b")
 	if o := d.must("workers", "quiet", name); o.one(t) != name+" was told to take no more jobs" {
 		t.Errorf("%q", o.stdout)
 	}

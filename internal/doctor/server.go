@@ -50,7 +50,7 @@ func (f *facts) memory() []Finding {
 	grow := func(to int64) []string { return set("maxmemory", strconv.FormatInt(max(to, 64<<20)>>20, 10)+"mb") }
 	if limit == 0 {
 		found.Level, found.Found = Warning, humanSize(used)+" used, and no limit is set"
-		found.Why = "a queue that nobody drains grows until the system kills Redis; with a limit, adding jobs fails instead"
+		found.Why = "a queue that no worker drains grows until the system kills Redis; with a limit, adding jobs fails instead"
 		found.Change = grow(3 * system / 4)
 		if system > 0 {
 			found.Found += fmt.Sprintf(" (the machine has %s)", humanSize(system))

@@ -50,7 +50,7 @@ func (s *site) start(config GateConfig) {
 	s.gate, err = NewGate(s.db, config)
 	s.must(err)
 	s.server = httptest.NewServer(s.gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := "nobody"
+		name := "none"
 		if p := FromContext(r.Context()); p != nil {
 			name = p.Name
 		}
@@ -140,7 +140,7 @@ func TestRequestNeedsATokenOrASession(t *testing.T) {
 	}
 	s.want("token in the address", s.send("GET", "/x?token="+token[7:]+"&access_token="+token[7:], ""), 401, "unauthorized")
 	for _, path := range openPaths {
-		s.want("open", s.send("GET", path, "", "Host", "evil.example"), 200, "nobody")
+		s.want("open", s.send("GET", path, "", "Host", "evil.example"), 200, "none")
 	}
 	for _, path := range []string{"/healthz/", "/readyz/x", "/x/healthz", "/healthz%2f", "/metrics"} {
 		s.want(path, s.send("GET", path, ""), 401, "")
@@ -447,7 +447,7 @@ func TestBasePath(t *testing.T) {
 	s := newSite(t, GateConfig{BasePath: "/skidway"})
 	token := s.token("view:*")
 	s.want("below", s.send("GET", "/skidway/queues/a%2Fb", "", "Authorization", token), 200, "ci /queues/a/b")
-	s.want("health", s.send("GET", "/skidway/healthz", ""), 200, "nobody /healthz")
+	s.want("health", s.send("GET", "/skidway/healthz", ""), 200, "none /healthz")
 	for _, path := range []string{"/", "/queues", "/healthz", "/skidwayx/", "//skidway/", "/login"} {
 		s.want(path, s.send("GET", path, "", "Authorization", token), 404, "")
 	}
@@ -514,7 +514,7 @@ func TestChangesOfPagesWithoutLoginComeFromThem(t *testing.T) {
 func TestHooksNeedNoPrincipalWhereThereAreSome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, GateConfig{Hooks: true})
-	s.want("a hook", s.send("POST", "/hooks/ci", "x"), 200, "nobody /hooks/ci")
+	s.want("a hook", s.send("POST", "/hooks/ci", "x"), 200, "none /hooks/ci")
 	s.want("another host", s.send("POST", "/hooks/ci", "x", "Host", "evil.example"), 421, "wrong-host")
 	s.want("another site", s.send("POST", "/hooks/ci", "x", "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
 	s.want("beside hooks", s.send("POST", "/hooksx", "x"), 401, "unauthorized")

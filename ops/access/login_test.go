@@ -48,7 +48,7 @@ func TestWrongLoginsOfANameAreLimited(t *testing.T) {
 		if u, err := l.Login(f.ctx, "ada", "secret of ada", host); err != nil || u.Name != "ada" {
 			t.Fatalf("login: %+v, %v", u, err)
 		}
-		for _, name := range []string{"ada", "nobody", "\x1b[2J\r\n"} {
+		for _, name := range []string{"ada", "unknown", "\x1b[2J\r\n"} {
 			for i := range loginsOfName {
 				if err := login(l, f.ctx, name, "wrong", host); !errors.Is(err, ErrLogin) {
 					t.Fatalf("%q, wrong login %d: %v", name, i+1, err)
@@ -149,7 +149,7 @@ func TestLoginsAtTheSameTimeDoNotPassTheLimit(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldToTryAgainAtOnce(t *testing.T) {
+func TestWaitOfALimitIsNeverZero(t *testing.T) {
 	for wait, want := range map[time.Duration]string{time.Millisecond: "in 1s", time.Second: "in 1s", 1001 * time.Millisecond: "in 2s"} {
 		if text := (&LoginLimitError{wait}).Error(); !strings.HasSuffix(text, want) {
 			t.Errorf("%s: %s", wait, text)

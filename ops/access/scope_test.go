@@ -56,8 +56,8 @@ func TestScopes(t *testing.T) {
 		if allowed != c.allowed {
 			t.Errorf("%s allows %s of %q %q: %v, want %v", c.scope, c.action, c.queue, c.kind, allowed, c.allowed)
 		}
-		var nobody *Principal
-		if nobody.May(Action(c.action), c.queue) || nobody.MayAdd(c.queue, c.kind) {
+		var none *Principal
+		if none.May(Action(c.action), c.queue) || none.MayAdd(c.queue, c.kind) {
 			t.Errorf("no principal may %s", c.action)
 		}
 	}

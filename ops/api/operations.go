@@ -49,7 +49,7 @@ type Purge struct {
 	Count   *int      `json:"count,omitzero"`
 	AtLeast bool      `json:"at_least,omitzero"`
 	AsOf    time.Time `json:"as_of,omitzero"`
-	All     bool      `json:"all,omitzero" jsonschema:"delete also jobs that nobody has counted"`
+	All     bool      `json:"all,omitzero" jsonschema:"delete also jobs that were not counted first"`
 	DryRun  bool      `json:"dry_run,omitzero"`
 }
 

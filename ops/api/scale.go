@@ -24,7 +24,7 @@ const (
 
 // A Scale is how many workers a queue or a subscriber needs.
 type Scale struct {
-	Backlog int       `json:"backlog" jsonschema:"jobs that wait or are due within a minute, or files that nobody counts"`
+	Backlog int       `json:"backlog" jsonschema:"jobs that wait or are due within a minute, or files that no worker counts"`
 	Oldest  Duration  `json:"oldest" jsonschema:"how long the first job has waited"`
 	Active  int       `json:"active"`
 	Wanted  int       `json:"wanted" jsonschema:"workers"`

@@ -101,7 +101,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 // check returns an error if the principal may not do what the route does.
 func (p *page) check() error {
 	if p.Who == nil {
-		return &pageError{http.StatusForbidden, "error.nobody"}
+		return &pageError{http.StatusForbidden, "error.no_user"}
 	}
 	if p.denied(p.route.right, p.route.scope) {
 		return &pageError{http.StatusForbidden, "error.forbidden"}

@@ -16,20 +16,20 @@ func TestScriptsOfRooms(t *testing.T) {
 		c      = chattest.Case
 	)
 	const (
-		about     = "* 2 2 0 2 1700000000000 ann 3600000 60000 0 9 0 "        // of the fixture
-		locked    = "HSET $1 digest 13fbd79c3d390e5d6585a21e11ff5ec1970cff0c" // of the key k
-		nobodys   = "HSET $1 owner ''"
-		unknown   = "notinroom"
-		forbidden = "notallowed"
+		about        = "* 2 2 0 2 1700000000000 ann 3600000 60000 0 9 0 "        // of the fixture
+		locked       = "HSET $1 digest 13fbd79c3d390e5d6585a21e11ff5ec1970cff0c" // of the key k
+		withoutOwner = "HSET $1 owner ''"
+		unknown      = "notinroom"
+		forbidden    = "notallowed"
 	)
 	// What keeps others from changing a room, for a call that ann may make.
 	guarded := func(args string, more ...c) []c {
 		return append([]c{
 			{Name: "not inside", Args: "eve '' " + args, Want: unknown},
-			{Name: "presence ended", Given: []string{nobodys, "ZADD $3 1 bob"}, Args: "bob '' " + args, Want: unknown},
+			{Name: "presence ended", Given: []string{withoutOwner, "ZADD $3 1 bob"}, Args: "bob '' " + args, Want: unknown},
 			{Name: "not the owner", Args: "bob '' " + args, Want: forbidden},
-			{Name: "muted where there is no owner", Given: []string{nobodys, "ZADD $5 9999999999999 bob"}, Args: "bob '' " + args, Want: "muted 9999999999999"},
-			{Name: "muted for good where there is no owner", Given: []string{nobodys, "ZADD $5 9007199254740991 bob"}, Args: "bob '' " + args, Want: "muted ''"},
+			{Name: "muted where there is no owner", Given: []string{withoutOwner, "ZADD $5 9999999999999 bob"}, Args: "bob '' " + args, Want: "muted 9999999999999"},
+			{Name: "muted for good where there is no owner", Given: []string{withoutOwner, "ZADD $5 9007199254740991 bob"}, Args: "bob '' " + args, Want: "muted ''"},
 		}, more...)
 	}
 	wrongKey := func(args string) c {
@@ -165,7 +165,7 @@ func TestScriptsOfRooms(t *testing.T) {
 					{Name: "not inside any more", Given: []string{"ZREM $3 bob"}, Args: "bob '' 2", Want: unknown},
 					{Name: "not the owner", Args: "bob '' 1", Want: forbidden},
 					{Name: "own message", Args: "bob '' 2", Want: "ok", Then: []string{"HGET $1 last = 3"}},
-					{Name: "others' message where there is no owner", Given: []string{nobodys}, Args: "bob '' 1", Want: "ok", Then: []string{"HGET $1 last = 3"}},
+					{Name: "others' message where there is no owner", Given: []string{withoutOwner}, Args: "bob '' 1", Want: "ok", Then: []string{"HGET $1 last = 3"}},
 					{Name: "never sent", Args: "ann '' 3", Want: "nomessage"},
 					{Name: "no id", Args: "ann '' 0", Want: "nomessage"},
 					{Name: "notice", Given: []string{"XADD $2 3-0 retracts 1 by ann time 1700000000000", "HSET $1 last 3"}, Args: "ann '' 3", Want: "nomessage"},

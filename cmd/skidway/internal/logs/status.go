@@ -64,7 +64,7 @@ func (v *statusView) table(out io.Writer) error {
 
 func (v *statusView) shippers(text *strings.Builder) {
 	if len(v.Shippers) == 0 {
-		fmt.Fprintln(text, "nobody is shipping")
+		fmt.Fprintln(text, "no shipper is running")
 	}
 	for _, shipper := range v.Shippers {
 		fmt.Fprintf(text, "shipping: %s\n", cli.Tail(shipper, cli.TableWidth-10))

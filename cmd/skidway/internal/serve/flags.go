@@ -39,7 +39,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	f.own.Lookup("redact").DefValue = "[]" // the list is long
 	f.own.StringArrayVar(&f.redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
 	f.own.BoolVar(&f.gate.NoLogin, "no-login", false, "local requests need no login")
-	f.own.BoolVar(&f.gate.ReadOnly, "read-only", false, "nobody changes anything")
+	f.own.BoolVar(&f.gate.ReadOnly, "read-only", false, "refuse all changes")
 	flags.AddFlagSet(f.own)
 }
 
