@@ -37,12 +37,7 @@ func setup(t testing.TB, db *rdb.DB) *fixture {
 func setupProxied(t *testing.T) (*fixture, *redistest.Proxy) {
 	t.Helper()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return setup(t, db), proxy
+	return setup(t, redistest.OpenOnce(t, proxy.URL)), proxy
 }
 
 // key returns the name of one of the queue's keys.

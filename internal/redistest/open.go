@@ -27,6 +27,12 @@ func Open(t testing.TB, url string) *rdb.DB {
 	return open(t, url, rdb.Options{})
 }
 
+// OpenOnce is [Open] for a client that tries each command once.
+func OpenOnce(t testing.TB, url string) *rdb.DB {
+	t.Helper()
+	return open(t, url, rdb.Options{Patience: -1})
+}
+
 func open(t testing.TB, url string, options rdb.Options) *rdb.DB {
 	t.Helper()
 	db, err := rdb.Open(context.Background(), url, options)

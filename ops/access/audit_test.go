@@ -126,6 +126,21 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 }
 
+// recorded reads the actions of all entries in pages of a size.
+func (f *fixture) recorded(a *Audit, page int) (actions []string) {
+	f.Helper()
+	for cursor := ""; ; {
+		entries, next, err := a.List(f.ctx, cursor, page)
+		f.must(err)
+		for _, e := range entries {
+			actions = append(actions, e.Action)
+		}
+		if cursor = next; next == "" {
+			return actions
+		}
+	}
+}
+
 func TestAuditIsReadInPagesAndFollowed(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		f := newFixture(t, db)
@@ -133,17 +148,7 @@ func TestAuditIsReadInPagesAndFollowed(t *testing.T) {
 		for i := range 5 {
 			f.must(a.Record(f.ctx, Entry{Who: "ada", Action: fmt.Sprint("login", i)}))
 		}
-		var got []string
-		for cursor := ""; ; {
-			entries, next, err := a.List(f.ctx, cursor, 2)
-			f.must(err)
-			for _, e := range entries {
-				got = append(got, e.Action)
-			}
-			if cursor = next; next == "" {
-				break
-			}
-		}
+		got := f.recorded(a, 2)
 		if want := "login4 login3 login2 login1 login0"; strings.Join(got, " ") != want {
 			t.Errorf("pages have %v", got)
 		}
@@ -203,17 +208,7 @@ func TestRefusedLoginsPushNoEntryOut(t *testing.T) {
 	f.must(a.Record(f.ctx, Entry{Action: "first"}))
 	f.must(a.Refuse(f.ctx, Entry{Action: "refused"}))
 	f.must(a.Record(f.ctx, Entry{Action: "last"}))
-	var pages []string
-	for cursor := ""; ; {
-		entries, next, err := a.List(f.ctx, cursor, 1)
-		f.must(err)
-		for _, e := range entries {
-			pages = append(pages, e.Action)
-		}
-		if cursor = next; next == "" {
-			break
-		}
-	}
+	pages := f.recorded(a, 1)
 	seen := map[string]bool{<-followed: true, <-followed: true, <-followed: true}
 	if got := strings.Join(pages, " "); len(pages) != 3 || !seen["first"] || !seen["refused"] || !seen["last"] || strings.Index(got, "last") > strings.Index(got, "first") {
 		t.Errorf("the pages have %s, followed were %v", got, seen)

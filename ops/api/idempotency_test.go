@@ -107,12 +107,7 @@ func TestRepeatedOperationBeginsOnce(t *testing.T) {
 func TestOperationWhoseBeginHadNoAnswerRuns(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	f := setupOn(t, db, api.Config{})
+	f := setupOn(t, redistest.OpenOnce(t, proxy.URL), api.Config{})
 	const path, body = "/queues/mail/operations", `{"action":"cancel","state":"waiting"}`
 	f.add("mail", "news", `{}`)
 	f.ended(into[api.Operation](f.send(f.keyed(path, "first", body), 202)).ID) // the scripts are known
@@ -204,12 +199,7 @@ func TestSameRequestAtTheSameTimeIsRefused(t *testing.T) {
 func TestLostReplyOfARequestWithAKeyAddsNoSecondJob(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	f := setupOn(t, db, api.Config{Timeout: 5 * time.Second})
+	f := setupOn(t, redistest.OpenOnce(t, proxy.URL), api.Config{Timeout: 5 * time.Second})
 	const path, body = "/queues/mail/jobs", `{"kind":"news"}`
 	f.send(f.keyed(path, "first", body), 201) // the scripts are known, and the queue registered
 	lost := proxy.DropReply(1)

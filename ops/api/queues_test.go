@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops/api"
 )
@@ -145,12 +144,7 @@ func TestChangesAreInTheAudit(t *testing.T) {
 func TestRedisAwayIsNeverAnEmptyList(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	db, err := rdb.Open(t.Context(), server.URL(0), rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	f := setupOn(t, db, api.Config{})
+	f := setupOn(t, redistest.OpenOnce(t, server.URL(0)), api.Config{})
 	f.add("mail", "news", `{}`)
 	server.Kill()
 	f = f.as("view:*", "operate:*", "enqueue:*", "admin:*", "scale:*")

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"skidway/internal/handle"
-	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -193,11 +192,7 @@ func series(t *testing.T, registry *prometheus.Registry, names ...string) (count
 func TestGaugesThatCannotBeReadAreOmitted(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := redistest.OpenOnce(t, proxy.URL)
 	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -245,22 +245,27 @@ func TestReadWhoseReplyWasLostReturnsTheSameMessages(t *testing.T) {
 	wantPage(t, lossy.read("bob", 2), 0, 4)
 }
 
+// repeatedRead reads two messages of ann's for bob. It returns when the first reply is lost.
+func repeatedRead(t *testing.T, p *redistest.Proxy, lossy talk) (pages <-chan conversation.Page) {
+	lost, read := p.DropReply(1), make(chan conversation.Page)
+	go func() {
+		page, err := lossy.Read(t.Context(), "bob", "ann", 2)
+		if err != nil {
+			t.Error(err)
+		}
+		read <- page
+	}()
+	<-lost
+	return read
+}
+
 // While the repeated read is on its way another reader of the same person reads
 // on, and what was read is old enough to be dropped.
 func TestReadIsRepeatedWhateverHappensMeanwhile(t *testing.T) {
 	t.Parallel()
 	p, lossy, sure := lossyTalk(t, conversation.Config{Keep: 1})
 	sure.send("ann", "one", "two", "three", "four")
-	lost := p.DropReply(1)
-	pages := make(chan conversation.Page)
-	go func() {
-		page, err := lossy.Read(t.Context(), "bob", "ann", 2)
-		if err != nil {
-			t.Error(err)
-		}
-		pages <- page
-	}()
-	<-lost
+	pages := repeatedRead(t, p, lossy)
 	p.Hold() // most often before the repetition; the result must be the same
 	for i := range 7 {
 		wantPage(t, sure.read("bob", 1), uint64(max(2-i, 1)), uint64(5+max(i-1, 0)), []string{"three", "four", "more2", "more3", "more4", "more5", "more6"}[i])
@@ -302,16 +307,7 @@ func TestReadIsRepeatedAfterManyOtherReads(t *testing.T) {
 	t.Parallel()
 	p, lossy, sure := lossyTalk(t, conversation.Config{})
 	sure.send("ann", "one", "two")
-	lost := p.DropReply(1)
-	pages := make(chan conversation.Page)
-	go func() {
-		page, err := lossy.Read(t.Context(), "bob", "ann", 2)
-		if err != nil {
-			t.Error(err)
-		}
-		pages <- page
-	}()
-	<-lost
+	pages := repeatedRead(t, p, lossy)
 	p.Hold()
 	for i := range 9 {
 		sure.send("ann", fmt.Sprint("more", i))
