@@ -35,11 +35,12 @@ race: redis chromium ## run all tests with the race detector
 	go build -race ./... # once, for both
 	@$(MAKE) --no-print-directory -j 2 race-libraries race-command
 
+# They are not vetted: lint does that.
 race-libraries:
-	go test -race -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
+	go test -race -vet=off -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
 
 race-command: # most of its tests wait for processes
-	go test -race -timeout 20m -parallel 6 ./cmd/skidway/...
+	go test -race -vet=off -timeout 20m -parallel 6 ./cmd/skidway/...
 
 # versitygw takes minutes to build the first time; afterwards Go's cache has it.
 s3: build ## test the reading of buckets against a versitygw that it builds
@@ -69,6 +70,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 chaos: redis ## strike workers, Redis and the network for long (SKIDWAY_CHAOS_SEED=N)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped|LostReply' ./distribute
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Model|EachTimeFires' ./distribute/... ./delayed
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
 
@@ -85,5 +87,5 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint race ## all that a change must pass
-	@./scripts/fuzz.sh 2s
+	@./scripts/fuzz.sh -blind 2s
 	$(MAKE) demo

@@ -3,12 +3,11 @@ package distribute_test
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
+	"iter"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"skidway/internal/processtest"
 	"skidway/internal/redistest"
@@ -17,38 +16,50 @@ import (
 // thorough asks for every point of a crash or of a lost reply, instead of some (`make chaos`).
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
-// points returns the number of the first command at which a test strikes, and the distance to
-// the next: all commands are struck in the long form. In the short form the first is drawn, so
-// that many runs come to all of them; the seed is printed.
-func points(t testing.TB) (first, stride int) {
-	if thorough {
-		return 1, 1
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	const short = 29
-	return 1 + rand.New(rand.NewPCG(seed, 0)).IntN(short), short
-}
-
-// killEverywhere kills a process at its nth Redis command, for more and more n,
-// until it ends before it comes so far; then starts it again with all others
-// that are needed, and compares the counts.
-func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, signal processtest.CommandSignal) (killed bool)) {
-	for _, after := range []bool{false, true} {
-		first, stride := points(t)
-		for n := first; ; n += stride {
-			killed := false
-			t.Run(fmt.Sprintf("command %d after=%t", n, after), func(t *testing.T) {
-				killed = scenario(t, redistest.URL(t), t.TempDir(), processtest.CommandSignal{At: n, After: after, Signal: syscall.SIGKILL})
-			})
-			if !killed || t.Failed() {
-				break
+// points yields the numbers of the commands at which a test strikes: all of them in the long form.
+// In the short form they are drawn, some forty commands apart, so that many runs come to all of
+// them; the seed is printed.
+func points(t testing.TB) iter.Seq[int] {
+	const short = 40
+	random := seeded(t)
+	return func(yield func(int) bool) {
+		for n, gap := 1, short; ; n, gap = n+1, 2*short {
+			if !thorough {
+				n += random.IntN(gap)
+			}
+			if !yield(n) {
+				return
 			}
 		}
 	}
 }
 
-var crashContents = [][]byte{content(1, 2000), content(2, 2000), bytes.TrimSuffix(content(3, 500), []byte("\n"))}
+// killEverywhere kills a process at its nth Redis command, for more and more n,
+// until it ends before it comes so far; then starts it again with all others
+// that are needed, and compares the counts. Whether before the command or once it is answered is
+// drawn; the long form does both.
+func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, signal processtest.CommandSignal) (killed bool)) {
+	random := seeded(t)
+	for n := range points(t) {
+		signals := []processtest.CommandSignal{killAt(n, random)}
+		if thorough {
+			signals = append(signals, signals[0])
+			signals[1].After = !signals[0].After
+		}
+		killed := false
+		for _, signal := range signals {
+			t.Run(fmt.Sprintf("command %d after=%t", n, signal.After), func(t *testing.T) {
+				killed = scenario(t, redistest.URL(t), t.TempDir(), signal) || killed
+			})
+		}
+		if !killed || t.Failed() {
+			break
+		}
+	}
+}
+
+// The lines of the first file are of so many countries that their cells are staged in steps.
+var crashContents = [][]byte{contentOf(nil, 1, 2000), content(2, 2000), bytes.TrimSuffix(content(3, 500), []byte("\n"))}
 
 func crashFiles(t testing.TB, folder string) []string {
 	return []string{
@@ -102,10 +113,23 @@ func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
 	})
 }
 
+// firstPoints yields the first commands: one that is drawn, and all in the long form.
+func firstPoints(t testing.TB) iter.Seq[int] {
+	const last = 40
+	random := seeded(t)
+	return func(yield func(int) bool) {
+		if !thorough {
+			yield(1 + random.IntN(last))
+			return
+		}
+		for n := 1; n <= last && yield(n); n++ {
+		}
+	}
+}
+
 func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	first, stride := points(t)
-	for n := first; n < 40; n += stride {
+	for n := range firstPoints(t) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			run(t, url, "ship", crashFiles(t, folder)...)
@@ -124,8 +148,7 @@ func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 
 func TestStoppedShipperChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	first, stride := points(t)
-	for n := first; n < 40; n += stride {
+	for n := range firstPoints(t) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			files := crashFiles(t, folder)

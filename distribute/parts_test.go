@@ -216,36 +216,47 @@ func killAt(n int, random *rand.Rand) processtest.CommandSignal {
 	return processtest.CommandSignal{At: n, After: random.IntN(2) == 0, Signal: syscall.SIGKILL}
 }
 
+// A worker process that serves one subscriber, or a second one with a filter, is killed at random
+// commands.
 func TestWorkerKilledBetweenPartsAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	runs := 4
+	runs := 2
 	if thorough {
-		runs = 200
+		runs = 400
 	}
 	random := seeded(t)
-	contents := [][]byte{partContent(3), partContent(4), partContent(5)}
+	contents := [][]byte{partContent(3), partContent(4), bytes.TrimSuffix(content(5, 500), []byte("\n"))}
 	for i := range runs {
+		served := []string{"s", filteredName}[:1+i%2]
 		t.Run(fmt.Sprint("run ", i), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
+			var files []string
 			for i, name := range partNames {
-				run(t, url, "ship", write(t, folder, name, contents[i]))
+				files = append(files, write(t, folder, name, contents[i]))
 			}
-			start(t, processPlan{"work in parts", url, []string{"s"}, killAt(20+random.IntN(70), random)}).Check()
-			run(t, url, "work in parts", "s")
+			run(t, url, "ship", files...)
+			for i := range served {
+				start(t, processPlan{"work in parts", url, served[i:], killAt(20+random.IntN(70), random)}).Check()
+			}
+			run(t, url, "work in parts", served...)
 			exact(t, url, "s", contents...)
+			if len(served) > 1 {
+				same(t, counted(t, open(t, redistest.Open(t, url)), filteredName), referenceOf(t, selected, contents...))
+			}
 		})
 	}
 }
 
 func TestShipperAndWorkerKilledBetweenPartsAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	runs := 4
+	runs := 1
 	if thorough {
 		runs = 200
 	}
 	random, content := seeded(t), partContent(6)
+	first := random.IntN(len(partNames))
 	for i := range runs {
-		name := partNames[i%len(partNames)]
+		name := partNames[(first+i)%len(partNames)]
 		t.Run(fmt.Sprint("run ", i, " ", name), func(t *testing.T) {
 			url := redistest.URL(t)
 			path := write(t, t.TempDir(), name, content)

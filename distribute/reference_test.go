@@ -178,9 +178,16 @@ func merged[N any](a, b map[string]N) map[string]N {
 	return all
 }
 
-// content makes lines in the minimal format: several days, many countries, some
+// networks begin the addresses of [content]: they are in some twenty countries, each of which costs
+// a cell and a sketch a day.
+var networks = [...]byte{8, 41, 58, 91, 103, 133, 177, 200}
+
+// content makes lines in the minimal format: several days, several countries, some
 // without country, some that can't be parsed.
-func content(seed uint64, lines int) []byte {
+func content(seed uint64, lines int) []byte { return contentOf(networks[:], seed, lines) }
+
+// contentOf is content with addresses that begin with some bytes, with any if there are none.
+func contentOf(networks []byte, seed uint64, lines int) []byte {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var out bytes.Buffer
 	for i := range lines {
@@ -196,6 +203,9 @@ func content(seed uint64, lines int) []byte {
 			fmt.Fprintf(&out, "2001:4860:4860::%x %s six\n", random.IntN(1<<16), day)
 		default:
 			a := random.Uint32()
+			if len(networks) > 0 {
+				a = uint32(networks[a>>29])<<24 | a&0x3ffff // four networks of /16 each
+			}
 			fmt.Fprintf(&out, "%d.%d.%d.%d %s line %d of %d\n", a>>24, a>>16&255, a>>8&255, a&255, day, i, seed)
 		}
 	}

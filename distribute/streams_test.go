@@ -66,7 +66,7 @@ func fed(t testing.TB, name string, content []byte, readers int) string {
 
 func TestStreamOfManyWindowsFlows(t *testing.T) {
 	t.Parallel()
-	lines := noisyLines(1, 28_000) // 11 windows
+	lines := noisyLines(1, 15_000) // 6 windows
 	for _, name := range []string{"a.log", "b.log.gz", "c.log.zst"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -392,25 +392,11 @@ func isWhole(t testing.TB, channel *distribute.Channel, subscriber string, lines
 // What follows the end of the stream was in the first shipment, and is not counted.
 func TestStreamThatIsShorterThanWhatWasCountedOfAFileIsReported(t *testing.T) {
 	t.Parallel()
-	channel, lines := flowChannel(t, redistest.DB(t), 32*mib), noisyLines(1, 120_000)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	full := make(chan struct{})
-	var once sync.Once
-	var shipping sync.WaitGroup
-	shipping.Go(func() {
-		shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Notify: func(e distribute.Event) {
-			if e.Kind == distribute.EventWindowFull {
-				once.Do(func() { close(full) })
-			}
-		}})
-		_, _ = shipper.Ship(ctx, []string{write(t, t.TempDir(), "a.log", lines)}) // it is stopped in the middle
-	})
-	<-full
-	workAhead(t, channel, "s", 50_000)
-	cancel()
-	shipping.Wait()
-	ship(t, channel, fed(t, "a.log", firstLines(lines, 20_000), 1))
+	channel, lines := flowChannel(t, redistest.DB(t), 16*mib), noisyLines(1, 60_000)
+	stop := shipWindow(t, channel, write(t, t.TempDir(), "a.log", lines))
+	workAhead(t, channel, "s", 25_000)
+	stop()
+	ship(t, channel, fed(t, "a.log", firstLines(lines, 10_000), 1))
 	work(t, channel, "s")
 	report, err := channel.Report(t.Context(), "s", nil)
 	if err != nil {

@@ -86,8 +86,8 @@ func TestSubscriberThatIsAheadCountsTheRestWhenTheOneBehindLeaves(t *testing.T) 
 			}
 			t.Run(how+" "+name, func(t *testing.T) {
 				t.Parallel()
-				db, lines := redistest.DB(t), noisyLines(1, 40_000)
-				channel := flowChannel(t, db, 64*mib)
+				db, lines := redistest.DB(t), noisyLines(1, 20_000)
+				channel := flowChannel(t, db, 32*mib)
 				subscribers := []string{"t"}
 				if how != "refused" {
 					subscribers = append(subscribers, "u")
@@ -98,7 +98,7 @@ func TestSubscriberThatIsAheadCountsTheRestWhenTheOneBehindLeaves(t *testing.T) 
 					}
 				}
 				ship(t, channel, write(t, t.TempDir(), name, lines))
-				workAhead(t, channel, "s", 38_000)
+				workAhead(t, channel, "s", 19_000)
 				workForTwo(t, channel, aggregation(t, channel, db))
 				same(t, counted(t, channel, "s"), reference(t, lines))
 			})
@@ -131,32 +131,18 @@ func (h *recordHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 func TestNoLineIsSkippedWhenTheSubscriberBehindLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
-	channel := flowChannel(t, redistest.Open(t, url), 32*mib)
+	channel := flowChannel(t, redistest.Open(t, url), 16*mib)
 	for _, subscriber := range []string{"a", "t"} {
 		if err := channel.Subscribe(t.Context(), subscriber, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lines := noisyLines(1, 120_000)
+	lines := noisyLines(1, 60_000)
 	path := write(t, t.TempDir(), "a.log", lines)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	full := make(chan struct{})
-	var once sync.Once
-	var shipping sync.WaitGroup
-	shipping.Go(func() {
-		shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Notify: func(e distribute.Event) {
-			if e.Kind == distribute.EventWindowFull {
-				once.Do(func() { close(full) })
-			}
-		}})
-		_, _ = shipper.Ship(ctx, []string{path}) // it is stopped in the middle
-	})
-	<-full
-	workAhead(t, channel, "s", 50_000)
-	workAhead(t, channel, "t", 25_000)
-	cancel()
-	shipping.Wait()
+	stop := shipWindow(t, channel, path)
+	workAhead(t, channel, "s", 25_000)
+	workAhead(t, channel, "t", 12_500)
+	stop()
 	if err := channel.SetWindow(t.Context(), 256*mib); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -142,8 +143,18 @@ var shared = struct {
 	next   atomic.Int64
 }{}
 
+// rapidChecks is how many cases package rapid draws for a property in the packages whose tests use
+// Redis: each case takes many commands. The long form of the tests (`make chaos`) draws the usual 100.
+const rapidChecks = "35"
+
 // Main runs a package's tests and then ends the shared servers.
 func Main(m *testing.M) {
+	flag.Parse()
+	given := flag.Lookup("rapid.checks") == nil || os.Getenv("SKIDWAY_CHAOS") != ""
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		_ = flag.Set("rapid.checks", rapidChecks) // it is a number
+	}
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.remove()
