@@ -1,6 +1,7 @@
 package inflate
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ type decoder struct {
 	stored      int                  // bytes of a stored block that are left
 
 	literals, distances, header codeTable
-	runs                        [1 << literalBits]run
+	pairs                       [1 << literalBits]entry // of literals, for the fast loop
 }
 
 func newDecoder(source io.Reader) *decoder {
@@ -117,6 +118,12 @@ func (d *decoder) readByte() (byte, error) {
 
 // need puts at least n bits into the bit buffer.
 func (d *decoder) need(n uint) error {
+	if d.nbits < n && len(d.in)-d.pos >= 8 {
+		d.bits |= binary.LittleEndian.Uint64(d.in[d.pos:]) << d.nbits
+		d.pos += int(63-d.nbits) >> 3
+		d.nbits |= 56
+		d.bits &= 1<<d.nbits - 1
+	}
 	for d.nbits < n {
 		next, err := d.readByte()
 		if err != nil {
@@ -136,7 +143,8 @@ func (d *decoder) take(n uint) int {
 	return int(value)
 }
 
-// alignToByte drops the rest of the current byte, and returns whole bytes to the input.
+// alignToByte drops the rest of the current byte, and returns whole bytes to the input: what
+// follows is read byte by byte.
 func (d *decoder) alignToByte() {
 	d.pos -= int(d.nbits / 8)
 	d.bits, d.nbits = 0, 0
@@ -192,6 +200,7 @@ func (d *decoder) readStoredHeader() error {
 		return err
 	}
 	size, complement := d.take(16), d.take(16)
+	d.alignToByte()
 	if size^complement != 0xffff {
 		return d.corrupt()
 	}
@@ -235,7 +244,7 @@ func (d *decoder) setFixedCodes() {
 		lengths[i] = 5
 	}
 	d.distances.build(lengths[:32], distanceSymbols[:])
-	buildRuns(&d.runs, d.literals.entries)
+	d.literals.makePairs(&d.pairs)
 }
 
 // headerOrder is the order in which the header of a block has the lengths of its codes.
@@ -270,7 +279,7 @@ func (d *decoder) readCodes() error {
 	}
 	// Each block has an end: before it there are at least the bits of its code.
 	d.literals.minBits = max(d.literals.minBits, uint(all[endOfBlock]))
-	buildRuns(&d.runs, d.literals.entries)
+	d.literals.makePairs(&d.pairs)
 	return nil
 }
 
@@ -318,7 +327,7 @@ func (d *decoder) symbol(t *codeTable) (entry, error) {
 			return 0, err
 		}
 		e := t.find(d.bits)
-		if e == 0 {
+		if e.kind() == kindNone {
 			return 0, d.corrupt()
 		}
 		if n = e.codeBits(); n <= d.nbits {
@@ -370,7 +379,7 @@ func (d *decoder) copyMatch(e entry) error {
 	if err := d.need(e.extraBits()); err != nil {
 		return err
 	}
-	length := e.value() + d.take(e.extraBits())
+	length := e.length() + d.take(e.extraBits())
 	e, err := d.symbol(&d.distances)
 	if err != nil {
 		return err

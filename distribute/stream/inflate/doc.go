@@ -8,8 +8,8 @@
 // It returns the same content as compress/gzip, also of damaged data: all that comes before
 // the place of the damage. Memory is bounded by some 400 KiB, whatever the data is.
 //
-// What makes it fast: one look-up in a table yields up to three literals and the length of
-// a match; input is taken 7 bytes at a time and copied 32 bytes at a time, without a branch
+// What makes it fast: one look-up in a table yields two literals, or a literal and the
+// length of a match; input is taken 7 bytes at a time and copied 32 bytes at a time, without a branch
 // for each; and there is one loop for the middle of the data, which needs no checks for its
 // ends, beside a careful one for the rest.
 package inflate

@@ -2,40 +2,59 @@ package inflate
 
 import "math/bits"
 
-// An entry of a table tells what the next bits of the input mean:
+// An entry of a table tells what the next bits of the input mean: a symbol, or, in
+// the table of the fast loop, a literal and another symbol.
 //
-//	bits 0-4    number of bits of the code and of the extra bits that follow it
-//	bits 5-8    number of bits of the code
-//	bits 9-12   number of extra bits; of a subtable, number of bits that index it
-//	bits 13-15  kind
-//	bits 16-31  the literal; the smallest length or distance; of a subtable, its start
+//	bits 0-5    number of bits of all codes and of the extra bits behind the last one
+//	bits 8-13   number of bits of all codes
+//	bits 16-19  what they end with, see kindLiteral and the others
+//	bits 24-25  number of literals
+//	bits 32-55  the literals; the smallest distance; of a subtable, its start
+//	bits 56-63  the smallest length, less minMatch
 //
-// The zero entry means that no code begins with these bits.
-type entry uint32
+// In the entry of a subtable, bits 0-5 are the number of bits that index it.
+type entry uint64
 
 // Kinds of entries.
 const (
-	kindNone    = iota << 13 // no code has these bits
-	kindLiteral              // a byte of the content
-	kindBase                 // a length or a distance
-	kindEnd                  // the end of the block
-	kindTable                // the code is longer: a subtable has the entry
-	kindInvalid              // a code without meaning
-	kindMask    = 7 << 13
+	kindLiteral = 0           // a byte of the content, or several
+	kindBase    = 1 << 16     // a length or a distance
+	special     = 1 << 17     // all others
+	kindEnd     = 0b001 << 17 // the end of the block
+	kindTable   = 0b011 << 17 // the code is longer: a subtable has the entry
+	kindInvalid = 0b101 << 17 // a code without meaning
+	kindNone    = 0b111 << 17 // no code has these bits
+	kindMask    = 0b1111 << 16
+
+	codeBitsMask = 63 << 8
+	literalsMask = 0xffffff << 32
 )
 
-func (e entry) kind() uint32    { return uint32(e) & kindMask }
-func (e entry) total() uint     { return uint(e) & 31 }
-func (e entry) codeBits() uint  { return uint(e) >> 5 & 15 }
-func (e entry) extraBits() uint { return uint(e) >> 9 & 15 }
-func (e entry) value() int      { return int(e >> 16) }
+func (e entry) kind() uint      { return uint(e) & kindMask }
+func (e entry) total() uint     { return uint(e) & 63 }
+func (e entry) codeBits() uint  { return uint(e>>8) & 63 }
+func (e entry) extraBits() uint { return e.total() - e.codeBits() }
+func (e entry) literals() int   { return int(e>>24) & 3 }
+func (e entry) value() int      { return int(e>>32) & 0xffffff }
+func (e entry) length() int     { return minMatch + int(e>>56) }
 
 // withCode returns the entry of a symbol whose code has n bits.
-func (e entry) withCode(n uint) entry { return e | entry(n<<5) | entry(n+e.extraBits()) }
+func (e entry) withCode(n uint) entry { return e + entry(n<<8|n) }
 
-// baseEntry returns the entry, without a code, of lengths or distances from base on.
-func baseEntry(base int, extraBits uint) entry {
-	return entry(base<<16) | kindBase | entry(extraBits<<9)
+func literalEntry(value int) entry { return entry(value)<<32 | 1<<24 | kindLiteral }
+
+// lengthEntry returns the entry, without a code, of lengths from base on.
+func lengthEntry(base int, extraBits uint) entry {
+	return entry(base-minMatch)<<56 | kindBase | entry(extraBits)
+}
+
+// distanceEntry returns the entry, without a code, of distances from base on.
+func distanceEntry(base int, extraBits uint) entry {
+	return entry(base)<<32 | kindBase | entry(extraBits)
+}
+
+func tableEntry(start int, indexBits uint) entry {
+	return entry(start)<<32 | kindTable | entry(indexBits)
 }
 
 // Limits of DEFLATE.
@@ -59,16 +78,16 @@ var (
 
 func newLiteralSymbols() (symbols [288]entry) {
 	for i := range endOfBlock {
-		symbols[i] = entry(i<<16) | kindLiteral
+		symbols[i] = literalEntry(i)
 	}
 	symbols[endOfBlock] = kindEnd
 	base := minMatch
 	for i := endOfBlock + 1; i < literalCodes-1; i++ {
 		extra := uint(max(0, (i-261)/4))
-		symbols[i] = baseEntry(base, extra)
+		symbols[i] = lengthEntry(base, extra)
 		base += 1 << extra
 	}
-	symbols[literalCodes-1] = baseEntry(maxMatch, 0)
+	symbols[literalCodes-1] = lengthEntry(maxMatch, 0)
 	symbols[286], symbols[287] = kindInvalid, kindInvalid
 	return symbols
 }
@@ -77,7 +96,7 @@ func newDistanceSymbols() (symbols [32]entry) {
 	base := 1
 	for i := range distanceCodes {
 		extra := uint(max(0, i/2-1))
-		symbols[i] = baseEntry(base, extra)
+		symbols[i] = distanceEntry(base, extra)
 		base += 1 << extra
 	}
 	symbols[30], symbols[31] = kindInvalid, kindInvalid
@@ -86,7 +105,7 @@ func newDistanceSymbols() (symbols [32]entry) {
 
 func newHeaderSymbols() (symbols [19]entry) {
 	for i := range symbols {
-		symbols[i] = entry(i<<16) | kindLiteral
+		symbols[i] = literalEntry(i)
 	}
 	return symbols
 }
@@ -103,14 +122,15 @@ const (
 type codeTable struct {
 	entries   []entry
 	indexBits uint
-	minBits   uint // at least so many bits must follow
+	minBits   uint     // at least so many bits must follow
+	literals  []uint16 // the codes of literals that leave room for another one in an index
 }
 
 // find returns the entry for the next bits of the input.
 func (t *codeTable) find(next uint64) entry {
 	e := t.entries[next&(1<<t.indexBits-1)]
 	if e.kind() == kindTable {
-		e = t.entries[e.value()+int(next>>t.indexBits&(1<<e.extraBits()-1))]
+		e = t.entries[e.value()+int(next>>t.indexBits&(1<<e.total()-1))]
 	}
 	return e
 }
@@ -126,8 +146,8 @@ func (t *codeTable) build(lengths []uint8, symbols []entry) bool {
 	used := len(lengths) - count[0]
 	count[0] = 0
 	if used == 0 {
-		clear(t.entries[:1<<t.indexBits])
-		t.minBits = 0
+		t.entries[0], t.literals, t.minBits = kindNone, t.literals[:0], 0
+		double(t.entries[:1<<t.indexBits], 1)
 		return true
 	}
 	longest, space := uint(0), 0 // space is how much of 1 << longest codes is taken
@@ -161,22 +181,24 @@ func (t *codeTable) build(lengths []uint8, symbols []entry) bool {
 func (t *codeTable) fill(ordered []uint16, lengths []uint8, symbols []entry, count *[maxCodeBits + 1]int) {
 	var code uint // the bits of the next code, in the order in which they are read
 	size := 1     // entries so far; an entry stands for all indexes that end with its own
-	t.entries[0] = 0
+	t.entries[0], t.literals = kindNone, t.literals[:0]
 	free, prefix, subStart, subBits := 1<<t.indexBits, ^uint(0), 0, uint(0)
 	for _, symbol := range ordered {
 		n := uint(lengths[symbol])
 		e := symbols[symbol].withCode(n)
-		for size < 1<<min(n, t.indexBits) {
-			copy(t.entries[size:2*size], t.entries[:size])
-			size *= 2
+		if least := 1 << min(n, t.indexBits); size < least {
+			size = double(t.entries[:least], size)
 		}
 		if n <= t.indexBits {
 			t.entries[code] = e
+			if e.kind() == kindLiteral && n+t.minBits <= t.indexBits {
+				t.literals = append(t.literals, uint16(code))
+			}
 		} else {
 			if start := code & (1<<t.indexBits - 1); start != prefix {
 				prefix, subStart, subBits = start, free, subtableBits(n, t.indexBits, count)
 				free += 1 << subBits
-				t.entries[prefix] = entry(subStart<<16) | kindTable | entry(subBits<<9)
+				t.entries[prefix] = tableEntry(subStart, subBits)
 			}
 			for at := code >> t.indexBits; at < 1<<subBits; at += 1 << (n - t.indexBits) {
 				t.entries[subStart+int(at)] = e
@@ -190,12 +212,17 @@ func (t *codeTable) fill(ordered []uint16, lengths []uint8, symbols []entry, cou
 		}
 	}
 	if size == 2 && len(ordered) == 1 {
-		t.entries[1] = 0 // only one of the two codes of one bit exists
+		t.entries[1] = kindNone // only one of the two codes of one bit exists
 	}
-	for size < 1<<t.indexBits {
-		copy(t.entries[size:2*size], t.entries[:size])
-		size *= 2
+	double(t.entries[:1<<t.indexBits], size)
+}
+
+// double copies the first size entries behind themselves until all are filled.
+func double(entries []entry, size int) int {
+	for ; size < len(entries); size *= 2 {
+		copy(entries[size:2*size], entries[:size])
 	}
+	return size
 }
 
 // subtableBits returns the number of bits that index the subtable that begins with a code of
@@ -209,50 +236,21 @@ func subtableBits(n, indexBits uint, count *[maxCodeBits + 1]int) uint {
 	return n - indexBits
 }
 
-// A run is what one look-up yields in the fast loop: up to three literals and then, if the
-// bits suffice, a length.
-//
-//	bits 0-5    number of bits of all codes and of the extra bits of the length
-//	bits 8-13   number of bits of all codes
-//	bit 16      a length follows the literals
-//	bit 17      none of this: see the entry
-//	bits 24-25  number of literals
-//	bits 32-55  the literals
-//	bits 56-63  the smallest length, less minMatch
-type run uint64
-
-const (
-	runMatch   = 1 << 16
-	runSpecial = 1 << 17
-)
-
-func (r run) total() uint    { return uint(r) & 63 }
-func (r run) codeBits() uint { return uint(r>>8) & 63 }
-func (r run) literals() int  { return int(r>>24) & 3 }
-
-// buildRuns makes the runs of a table of literals and lengths.
-func buildRuns(runs *[1 << literalBits]run, entries []entry) {
-	entries = entries[:1<<literalBits]
-	for i := range runs {
-		var r run
-		used, literals := uint(0), uint(0)
-		e := entries[i]
-		for e.kind() == kindLiteral && literals < 3 && used+e.codeBits() <= literalBits {
-			r |= run(e.value()) << (32 + 8*literals)
-			literals++
-			used += e.codeBits()
-			e = entries[i>>used]
+// makePairs makes the table of the fast loop: to each literal it adds the literal or length that
+// follows it, if the bits of an index suffice for both.
+func (t *codeTable) makePairs(pairs *[1 << literalBits]entry) {
+	single := (*[1 << literalBits]entry)(t.entries)
+	*pairs = *single
+	for _, code := range t.literals {
+		first := single[code%(1<<literalBits)]
+		n := first.codeBits()
+		room := entry(literalBits-n) << 8
+		for i, next := range single[:1<<(literalBits-n)] {
+			pair := first
+			if next&(special|codeBitsMask) <= room {
+				pair += next&^literalsMask + next&literalsMask<<8
+			}
+			pairs[(uint(code)|uint(i)<<n)%(1<<literalBits)] = pair
 		}
-		r |= run(literals) << 24
-		switch {
-		case e.kind() == kindBase && used+e.codeBits() <= literalBits:
-			used += e.codeBits()
-			r |= runMatch | run(used)<<8 | run(used+e.extraBits()) | run(e.value()-minMatch)<<56
-		case literals == 0:
-			r = runSpecial
-		default:
-			r |= run(used)<<8 | run(used)
-		}
-		runs[i] = r
 	}
 }
