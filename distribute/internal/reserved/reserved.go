@@ -39,12 +39,24 @@ func IsPublic(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	switch {
 	case addr.Is4():
-		return !inAny(special4[:], addr)
+		return !special4In[addr.As4()[0]] || !inAny(special4[:], addr)
 	case addr.Is6():
 		return global6.Contains(addr) && !inAny(special6[:], addr)
 	}
 	return false
 }
+
+// special4In has the first octets of the addresses in special4: few networks of the Internet
+// need more than that.
+var special4In = func() (in [256]bool) {
+	for _, block := range special4 {
+		first := int(block.Addr().As4()[0])
+		for i := range 1 << max(0, 8-block.Bits()) {
+			in[first+i] = true
+		}
+	}
+	return in
+}()
 
 func inAny(blocks []netip.Prefix, addr netip.Addr) bool {
 	for _, block := range blocks {
@@ -57,6 +69,9 @@ func inAny(blocks []netip.Prefix, addr netip.Addr) bool {
 
 // OverlapsIPv4 reports whether an IPv4 network has reserved addresses.
 func OverlapsIPv4(network netip.Prefix) bool {
+	if network.Bits() >= 8 && !special4In[network.Addr().As4()[0]] {
+		return false
+	}
 	for _, block := range special4 {
 		if block.Overlaps(network) {
 			return true
