@@ -146,9 +146,13 @@ func ipv6(b []byte) netip.Addr {
 	return addr.Unmap()
 }
 
-// ipv4Window is one byte more than the longest IPv4 address has, so that its
-// end is in the window too.
-const ipv4Window = len("255.255.255.255") + 1
+const (
+	maxIPv4 = len("255.255.255.255")
+
+	// ipv4Window is the number of bytes that ipv4 loads: the longest address, what ends it, and
+	// three more, so that four bytes can be loaded where an octet of one digit begins.
+	ipv4Window = maxIPv4 + 4
+)
 
 // ipv4 reads the IPv4 address that b starts with, and returns how many bytes
 // it takes; 0 if b starts with none. Like netip.ParseAddr it takes no leading
@@ -163,8 +167,8 @@ func ipv4(b []byte) (netip.Addr, int) {
 		copy(window[:], b) // the rest is zero, which is no digit
 		b = window[:]
 	}
-	b = b[:ipv4Window]
-	stops := uint32(nonDigits(b)) | uint32(nonDigits(b[8:]))<<8 | 1<<16
+	w := (*[ipv4Window]byte)(b)
+	stops := uint32(nonDigits(w[:])) | uint32(nonDigits(w[8:]))<<8 | 1<<(maxIPv4+1)
 	dot1 := bits.TrailingZeros32(stops)
 	stops &= stops - 1
 	dot2 := bits.TrailingZeros32(stops)
@@ -172,24 +176,17 @@ func ipv4(b []byte) (netip.Addr, int) {
 	dot3 := bits.TrailingZeros32(stops)
 	stops &= stops - 1
 	end := bits.TrailingZeros32(stops)
-	if end >= ipv4Window || b[dot1] != '.' || b[dot2] != '.' || b[dot3] != '.' {
+	if end > maxIPv4 || w[dot1&15] != '.' || w[dot2&15] != '.' || w[dot3&15] != '.' {
 		return netip.Addr{}, 0
 	}
-	var octets [4]byte
-	var ok bool
-	if octets[0], ok = octet(b, 0, dot1); !ok {
+	first, bad1 := octet(w, 0, dot1)
+	second, bad2 := octet(w, dot1+1, dot2)
+	third, bad3 := octet(w, dot2+1, dot3)
+	fourth, bad4 := octet(w, dot3+1, end)
+	if bad1|bad2|bad3|bad4 < 0 {
 		return netip.Addr{}, 0
 	}
-	if octets[1], ok = octet(b, dot1+1, dot2); !ok {
-		return netip.Addr{}, 0
-	}
-	if octets[2], ok = octet(b, dot2+1, dot3); !ok {
-		return netip.Addr{}, 0
-	}
-	if octets[3], ok = octet(b, dot3+1, end); !ok {
-		return netip.Addr{}, 0
-	}
-	return netip.AddrFrom4(octets), end
+	return netip.AddrFrom4([4]byte{first, second, third, fourth}), end
 }
 
 // ipv4In reads the IPv4 address that a field of a line starts with, as ipv4 does.
@@ -220,20 +217,16 @@ func nonDigitMarks(word uint64) uint64 {
 	return (t&low7 + 0x7676767676767676 | t) & high
 }
 
-// octet reads the digits b[start:end] as a number up to 255 without leading
-// zeros.
-func octet(b []byte, start, end int) (value byte, ok bool) {
+// octet reads the digits w[start:end] as a number. It returns a negative number as bad if they
+// are not one to three digits, have leading zeros, or are above 255.
+func octet(w *[ipv4Window]byte, start, end int) (value byte, bad int) {
 	n := end - start
-	if n < 1 || n > 3 || start > ipv4Window-4 {
-		return 0, false
-	}
 	// The last digit moves to the top byte, and what follows it out of the
 	// word; zeros come in below the first.
-	t := (binary.LittleEndian.Uint32(b[start:]) ^ 0x30303030) << (32 - 8*n)
-	v := t>>8&0xff*100 + t>>16&0xff*10 + t>>24
-	// The least number of one digit is 0, of two 10, of three 100.
-	least := uint32(0x640a0000) >> (8 * n) & 0xff
-	return byte(v), v >= least && v <= 255
+	word := (binary.LittleEndian.Uint32(w[start&15:]) ^ 0x30303030) << ((32 - 8*n) & 31)
+	digits := int(bits.ReverseBytes32(word))
+	least := 1 << ((8*n - 8) & 31) &^ 1 // of one digit 0, of two 10, of three 100
+	return byte(word * (100<<16 + 10<<8 + 1) >> 24), (digits - least) | (0x020505 - digits) | (n - 1) | (3 - n)
 }
 
 // IsPublic reports whether addr may be the address of a client on the public

@@ -53,7 +53,7 @@ const startEnd = ` "`
 // the same for it if the client, which may be any digits and dots, is an address.
 func (s LineStart) Read(line []byte) (client Client, day Day, ok bool) {
 	const names = uint64(' ') | '-'<<8 | ' '<<16 | '-'<<24 | ' '<<32 | '['<<40
-	if len(line) < ipv4Window+clfMiddleLen+len(startEnd) || s.stamps == nil {
+	if len(line) <= maxIPv4+clfMiddleLen+len(startEnd) || s.stamps == nil {
 		return 0, 0, false
 	}
 	const zeros = uint64(0x3030303030303030) // as digits: their lower bits are zero
@@ -67,7 +67,7 @@ func (s LineStart) Read(line []byte) (client Client, day Day, ok bool) {
 		high = high&(1<<(8*n)-1) | zeros<<(8*n)
 		n += 8
 	}
-	if n == 0 || n == ipv4Window || !isDotted(low) || !isDotted(high) {
+	if n == 0 || n > maxIPv4 || !isDotted(low) || !isDotted(high) {
 		return 0, 0, false
 	}
 	rest := line[n:]
