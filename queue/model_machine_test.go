@@ -103,16 +103,18 @@ const modelQueue = "model"
 
 // A machine drives a queue in Redis and its model side by side.
 type machine struct {
-	model  *model
-	db     *rdb.DB
-	client *queue.Client
-	queue  *queue.PoolQueue
-	base   string
-	seen   *snapshot // after the last step
-	leases map[*modelWorker]*queue.Lease
-	serial int
-	scores int          // of what the test makes old
-	only   *modelWorker // the worker that acts, if it is already chosen
+	model   *model
+	db      *rdb.DB
+	client  *queue.Client
+	queue   *queue.PoolQueue
+	base    string
+	seen    *snapshot     // after the last step
+	checked time.Time     // when that was checked
+	slack   time.Duration // between two readings of the clock since then, at most
+	leases  map[*modelWorker]*queue.Lease
+	serial  int
+	scores  int          // of what the test makes old
+	only    *modelWorker // the worker that acts, if it is already chosen
 }
 
 var ctx = context.Background()

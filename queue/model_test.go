@@ -34,7 +34,7 @@ type modelJob struct {
 	line   int
 	entry  string // learned from Redis
 	worker string // that holds it; "": it waits
-	due    int64  // ms; within a second until it is learned
+	due    int64  // ms; by the test's clock until it is learned
 	exact  bool   // due is learned
 	failed bool   // its last attempt failed: it enters the retry line when it is due
 	aged   bool   // in an archive for longer than it is kept
