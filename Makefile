@@ -74,8 +74,8 @@ chaos: redis ## strike workers, Redis and the network for long (SKIDWAY_CHAOS_SE
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
 
-mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... JOBS=N)
-	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(JOBS),-jobs $(JOBS))
+mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... TESTS=REGEXP JOBS=N)
+	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(TESTS),-tests '$(TESTS)') $(if $(JOBS),-jobs $(JOBS))
 
 crawlers: ## build the embedded list of crawlers anew (needs npm)
 	go run ./distribute/accesslog/agents/generate

@@ -3,7 +3,7 @@
 // that own the code. It fails if the tests pass with a change, if a change does not
 // build, or if the code that it replaces is not found.
 //
-//	go run ./scripts/mutate [-only ID,...] [-jobs N] [-limit DURATION] [-v]
+//	go run ./scripts/mutate [-only ID,...] [-tests REGEXP] [-jobs N] [-limit DURATION] [-v]
 package main
 
 import (
@@ -39,6 +39,7 @@ const (
 
 var (
 	only  = flag.String("only", "", "comma-separated `IDs` of the mutations to make (default all)")
+	tests = flag.String("tests", "", "`regexp` of the tests to run (default all), for mutations that these must notice")
 	jobs  = flag.Int("jobs", 1, "number of mutations tested at once, each in a copy of the tree")
 	loud  = flag.Bool("v", false, "print what the failing tests print")
 	limit = flag.Duration("limit", 5*time.Minute, "the longest that the tests of a package may take")
@@ -168,7 +169,7 @@ func (m mutation) test(ctx context.Context, folder string) (result, detail strin
 func testPackage(ctx context.Context, folder, name string) (output string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := exec.CommandContext(ctx, "go", "test", "-v", "-failfast", "-vet=off", "-timeout", limit.String(), name)
+	c := exec.CommandContext(ctx, "go", "test", "-v", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", *tests, name)
 	c.Dir, c.WaitDelay = folder, 10*time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
