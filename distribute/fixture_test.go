@@ -87,7 +87,13 @@ func ship(t testing.TB, channel *distribute.Channel, paths ...string) []distribu
 // work counts until all is done.
 func work(t testing.TB, channel *distribute.Channel, subscriber string) distribute.WorkResult {
 	t.Helper()
-	worker, err := distribute.NewWorker(context.Background(), channel, subscriber, countryDay(t), &distribute.WorkerConfig{UntilDone: true, Workers: 2})
+	return workFor(t, channel, subscriber, countryDay(t))
+}
+
+// workFor is work with an aggregation.
+func workFor(t testing.TB, channel *distribute.Channel, subscriber string, aggregation distribute.Aggregation) distribute.WorkResult {
+	t.Helper()
+	worker, err := distribute.NewWorker(context.Background(), channel, subscriber, aggregation, &distribute.WorkerConfig{UntilDone: true, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

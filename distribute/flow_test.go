@@ -21,7 +21,7 @@ import (
 )
 
 // flowWindow is the window of the tests in which files are far larger than it.
-const flowWindow = mib
+const flowWindow = 2 * mib
 
 // noisyLines are lines of some 400 bytes that can't be compressed well: a file of them
 // needs many windows in each codec.
@@ -106,7 +106,7 @@ func shipWindow(t testing.TB, channel *distribute.Channel, path string) (stop fu
 
 func TestFileOfManyWindowsFlows(t *testing.T) {
 	t.Parallel()
-	lines := noisyLines(1, 7_500)
+	lines := noisyLines(1, 13_000)
 	for _, name := range partNames {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func TestTwoFilesOfManyWindowsFlowThroughOneWorkerEach(t *testing.T) {
 	t.Parallel()
 	db, folder := redistest.DB(t), t.TempDir()
 	channel := flowChannel(t, db, flowWindow)
-	contents := [][]byte{noisyLines(2, 7_500), noisyLines(3, 7_500)}
+	contents := [][]byte{noisyLines(2, 13_000), noisyLines(3, 13_000)}
 	most := watch(t.Context(), segmentsOf(db))
 	flow(t, channel, []string{"s", "t"}, write(t, folder, "a.log", contents[0]), write(t, folder, "b.log.gz", contents[1]))
 	if peak := most(); peak > flowWindow {
@@ -150,9 +150,9 @@ func TestTwoFilesOfManyWindowsFlowThroughOneWorkerEach(t *testing.T) {
 func TestContentWithoutLineEndsFlows(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string][]byte{
-		"hole":          make([]byte, 3*mib),
-		"endless line":  append(bytes.Clone(content(1, 3)), bytes.Repeat([]byte("x"), 3*mib)...),
-		"hole in lines": append(bytes.Clone(content(1, 3)), make([]byte, 3*mib)...),
+		"hole":          make([]byte, 6*mib),
+		"endless line":  append(bytes.Clone(content(1, 3)), bytes.Repeat([]byte("x"), 6*mib)...),
+		"hole in lines": append(bytes.Clone(content(1, 3)), make([]byte, 6*mib)...),
 		"longest lines": []byte(strings.Repeat("8.8.8.8 2026-11-01 "+strings.Repeat("x", stream.MaxLine-100)+"\n", 4)),
 	} {
 		for _, file := range []string{"a.log", "b.log.gz"} {
@@ -160,7 +160,7 @@ func TestContentWithoutLineEndsFlows(t *testing.T) {
 				t.Parallel()
 				db := redistest.DB(t)
 				channel := flowChannel(t, db, flowWindow)
-				lines := append(bytes.Clone(start), noisyLines(4, 5_000)...)
+				lines := append(bytes.Clone(start), noisyLines(4, 8_000)...)
 				flow(t, channel, []string{"s"}, write(t, t.TempDir(), file, lines))
 				same(t, counted(t, channel, "s"), reference(t, bytes.ReplaceAll(lines, []byte{0}, nil)))
 				onlySmallRecordsAreLeft(t, db)

@@ -310,7 +310,7 @@ func TestOlderFileOfOneSubscriberComesFirst(t *testing.T) {
 
 func TestFileOfManyWindowsFlowsThroughOneWorkerOfTwoSubscribers(t *testing.T) {
 	t.Parallel()
-	lines := noisyLines(8, 7_500)
+	lines := noisyLines(8, 13_000)
 	for _, name := range partNames {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -343,7 +343,7 @@ func TestFileOfManyWindowsFlowsThroughOneWorkerOfTwoSubscribers(t *testing.T) {
 // for the first one frees.
 func TestWorkerThatWaitsForRoomTakesOverTheOtherSubscriberOfItsFile(t *testing.T) {
 	t.Parallel()
-	db, lines := redistest.DB(t), noisyLines(9, 7_500)
+	db, lines := redistest.DB(t), noisyLines(9, 13_000)
 	channel := flowChannel(t, db, flowWindow)
 	path := write(t, t.TempDir(), "a.log.gz", lines)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // instead of for ever
