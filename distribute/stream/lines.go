@@ -90,11 +90,15 @@ func (s *Splitter) Split(block []byte) {
 		if end < 0 {
 			break
 		}
+		line := block[:end]
 		if end > MaxLine {
+			line = withoutHole(line)
+		}
+		if len(line) > MaxLine {
 			s.skip(s.offset - int64(len(block)))
 		} else {
 			s.lines++
-			s.line(block[:end])
+			s.line(line)
 		}
 		block = block[end+1:]
 	}
@@ -102,10 +106,14 @@ func (s *Splitter) Split(block []byte) {
 	s.addCarry(block)
 }
 
+// withoutHole returns what follows the NULs at the begin of a line: a hole of any length is no
+// content.
+func withoutHole(line []byte) []byte { return bytes.TrimLeft(line, "\x00") }
+
 // addCarry keeps a part of a line that continues in the next block.
 func (s *Splitter) addCarry(part []byte) {
 	if len(s.carry) == 0 {
-		part = bytes.TrimLeft(part, "\x00") // a hole of any length is no content
+		part = withoutHole(part)
 	}
 	if len(s.carry)+len(part) > MaxLine {
 		s.tooLong = true

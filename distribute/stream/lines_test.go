@@ -134,6 +134,24 @@ func lengthsOf(lines [][]byte) (lengths []int) {
 	return lengths
 }
 
+func TestHoleBeforeALineIsNoContentHoweverItIsCut(t *testing.T) {
+	t.Parallel()
+	text := slices.Concat([]byte("one\n"), make([]byte, MaxLine+1), []byte("two\nthree\n"))
+	for _, size := range []int{len(text), MaxLine, 1000} {
+		var log lineLog
+		s := NewSplitter(0, log.line)
+		for block := range slices.Chunk(text, size) {
+			s.Split(block)
+		}
+		for i, line := range log.lines {
+			log.lines[i] = bytes.TrimLeft(line, "\x00") // as the parsers do
+		}
+		if got := bytes.Join(log.lines, []byte(" ")); string(got) != "one two three" || s.FinishedLongLines().Count != 0 {
+			t.Errorf("in blocks of %d bytes: %d lines, %d of them too long", size, len(log.lines)+log.tooLong, log.tooLong)
+		}
+	}
+}
+
 func TestLongLineHasNoNumberIfTheContentDoesNotBeginWithTheFile(t *testing.T) {
 	t.Parallel()
 	s := NewSplitter(1000, new(lineLog).line)
