@@ -248,7 +248,7 @@ func TestCountReadsABucket(t *testing.T) {
 	if o.stdout != "day,requests\n2026-11-01,2\n2026-11-02,1\n2026-11-03,1\n" {
 		t.Errorf("%s", o.stdout)
 	}
-	hasLine(t, o.stderr, "s3://logs/web/b.log.gz: counted 1 lines")
+	hasLine(t, o.stderr, "files by format: ", " 2")
 	hasLine(t, o.stderr, "s3://logs/web/a.log: already ") // counted, or shipped: it depends on which is faster
 	if o := skidway(t, folder, with(s3, "logs", "count", "s3://logs/nope")...); o.code != cli.ExitFailed {
 		t.Errorf("without an object: exit code %d", o.code)

@@ -42,7 +42,7 @@ func TestCountReadsStandardInputInAnyCompression(t *testing.T) {
 		if o.code != cli.ExitDone || o.stdout != smallCSV {
 			t.Errorf("%s: exit code %d\n%s%s", extension, o.code, o.stdout, o.stderr)
 		}
-		hasLine(t, o.stderr, "(standard input): counted 4 lines")
+		hasLine(t, o.stderr, "lines=4 ", " files=1 ")
 	}
 }
 

@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,18 +62,40 @@ const refresh = 100 * time.Millisecond
 const barWidth = 78
 
 // ShowBytes shows a progress bar for total bytes, on a terminal, until stop is called.
-// bytes and lines return what is done so far; lines may be nil.
+// bytes and lines return what is done so far; lines may be nil. If the total is 0, because it is not
+// known, only the lines are shown.
 func (c *Console) ShowBytes(total int64, bytes, lines func() int64) (stop func()) {
-	parts := []decor.Decorator{
-		decor.Percentage(decor.WC{W: 5}),
-		decor.AverageSpeed(decor.SizeB1024(0), " % .1f"),
-		decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_GO),
+	if total <= 0 && lines != nil {
+		return c.ShowLines(lines)
 	}
-	if lines != nil {
-		parts = append(parts, lineCount(lines))
+	started := time.Now()
+	text := func(decor.Statistics) string {
+		if lines == nil {
+			return byteProgress(bytes(), total)
+		}
+		return byteProgress(bytes(), total) + lineProgress(lines(), time.Since(started))
 	}
+	parts := []decor.Decorator{decor.Percentage(decor.WC{W: 5}), decor.Any(text)}
+	if lines == nil {
+		parts = append(parts, decor.AverageSpeed(decor.SizeB1024(0), ", % .1f"))
+	}
+	parts = append(parts, decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO))
 	return c.show(total, bytes, bar(), mpb.AppendDecorators(parts...))
 }
+
+// byteProgress returns how many bytes are done: " 612 MiB of 1.2 GiB".
+func byteProgress(done, total int64) string {
+	return " " + humanize.IBytes(uint64(max(done, 0))) + " of " + humanize.IBytes(uint64(total))
+}
+
+// lineProgress returns how many lines are done, and how many in a second: ", 12.3 M lines, 3.4 M/s".
+func lineProgress(lines int64, took time.Duration) string {
+	rate := float64(lines) / max(took.Seconds(), refresh.Seconds())
+	return ", " + rounded(float64(lines)) + " lines, " + rounded(rate) + "/s"
+}
+
+// rounded returns a number with at most one digit behind the point: "12.3 M".
+func rounded(n float64) string { return strings.TrimSpace(humanize.SIWithDigits(math.Round(n), 1, "")) }
 
 // ShowJobs shows a progress bar for a number of jobs, as [Console.ShowBytes] does for bytes.
 func (c *Console) ShowJobs(total int64, jobs func() int64) (stop func()) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +30,12 @@ type counter struct {
 	dryRun bool
 	page   pageFile
 	output *cli.Choice
+
+	formats formatCount
 }
 
 func count(a *cli.App) *cobra.Command {
-	k := &counter{App: a}
+	k := &counter{App: a, formats: formatCount{}}
 	c := &cobra.Command{
 		Use:   "count PATH...",
 		Short: "Counts files in this process and prints the counts",
@@ -118,6 +122,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
+	k.formats.print(k.Console)
 	report, page := k.page.split(batch.Report)
 	r := resultOf(report)
 	r.top, r.took = int(k.top), time.Since(started)
@@ -162,6 +167,9 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
 		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: k.members(), Open: k.open(), MaxWindow: k.maxWindow(), Query: k.page.query(cuts.Query{}, settings),
 		Notify: func(e distribute.Event) {
+			if k.formats.add(e) {
+				return
+			}
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)
 			}
@@ -173,6 +181,33 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 		func() int64 { _, lines := batch.Progress(); return lines })()
 	result, err = batch.Run(ctx, files)
 	return result, cli.InvalidAsUsage(err)
+}
+
+// A formatCount has the number of counted files by their format, for one line at the end instead of one for each
+// file.
+type formatCount map[string]int
+
+// add adds the file of an event, and reports whether there is nothing else to tell of it.
+func (c formatCount) add(e distribute.Event) (plain bool) {
+	if e.Kind != distribute.EventCounted || e.Err != nil {
+		return false
+	}
+	if e.Reading.Format != "" {
+		c[e.Reading.Format]++
+	}
+	return e.Problem == nil && !e.Reading.Unsure && !e.Reading.Unzoned
+}
+
+// print prints the files by format, those with most files first, if formats were detected.
+func (c formatCount) print(console *cli.Console) {
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(c[b]-c[a], strings.Compare(a, b)) })
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = fmt.Sprintf("%s %d", name, c[name])
+	}
+	if len(texts) > 0 {
+		console.Notice("files by format: %s", strings.Join(texts, ", "))
+	}
 }
 
 // maxWindow returns the memory for windows of the shipper, and of the worker.
