@@ -80,3 +80,60 @@ func (t totals) smallest(ctx context.Context, settings cuts.Settings, g cuts.Gro
 		}
 	}
 }
+
+// moveSealed moves sealed cells that subtract a last line without its end to the cells into which what they
+// subtract from was moved, as folding them will do: otherwise a report would have negative numbers.
+func (t totals) moveSealed(ctx context.Context, settings cuts.Settings, groups []groupInfo, sealed map[string]map[string]int64) error {
+	for _, info := range groups {
+		g, ok := cuts.ParseGroup(info.name)
+		if !ok || info.folded == 0 || settings.Bound(g) == 0 {
+			continue
+		}
+		for member, n := range sealed[info.name] {
+			if n >= 0 {
+				continue
+			}
+			into, err := t.movedTo(ctx, settings, g, member, sealed)
+			if err != nil {
+				return err
+			}
+			if into == member {
+				continue
+			}
+			for _, series := range settings.Groups(g) {
+				if cells := sealed[series.String()]; cells[member] != 0 {
+					cells[into] += cells[member]
+					delete(cells, member)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// movedTo returns the first of a cell and those into which it may have been moved of which no number is negative
+// with what is sealed of the cell; the cell itself if there is none.
+func (t totals) movedTo(ctx context.Context, settings cuts.Settings, g cuts.Group, member string, sealed map[string]map[string]int64) (string, error) {
+	places := append([]string{member}, settings.Others(g, member)...)
+	negative := make([]bool, len(places))
+	for _, series := range settings.Groups(g) {
+		cells := sealed[series.String()]
+		scores, err := query(ctx, t.db, func() ([]float64, error) {
+			return t.db.ZMScore(ctx, t.own.totals(series.String()), places...).Result()
+		})
+		if err != nil {
+			return "", err
+		}
+		for i, place := range places {
+			n := int64(scores[i]) + cells[place]
+			if i > 0 {
+				n += cells[member]
+			}
+			negative[i] = negative[i] || n < 0
+		}
+	}
+	if i := slices.Index(negative, false); i >= 0 {
+		return places[i], nil
+	}
+	return member, nil
+}

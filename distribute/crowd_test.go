@@ -3,8 +3,11 @@ package distribute
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 
 	"skidway/distribute/cuts"
 	"skidway/internal/redistest"
@@ -80,5 +83,90 @@ func (s scriptRunner) boundedTo(bound int, want map[string]int64) {
 	}
 	if len(want) > bound && table.Folded == 0 {
 		s.t.Error("the report names no cells that were moved")
+	}
+}
+
+func TestReportHasNoNegativeNumbersOfCellsThatWereMoved(t *testing.T) {
+	t.Parallel()
+	s := newScriptRunner(t, redistest.Open(t, redistest.URL(t)))
+	s.subscribe("s", "country-day by=day,path measure=bytes max-cells=100")
+	const day = "2026-11-01"
+	name := commitName("f", 1, 1)
+	for _, series := range []struct {
+		group string
+		each  int64
+	}{{day, 1}, {day + " 0 bytes", 10}} {
+		s.do([]any{"ZADD", s.k.subscriber("s").totals(series.group), 50 * series.each, cuts.Other, 7 * series.each, "/kept"}, []any{"ZADD", s.k.subscriber("s").groups(), 3, series.group})
+		for member, n := range map[string]int64{"/moved": -2, "/kept": -1, "/new": 4} {
+			s.do([]any{"HSET", s.k.subscriber("s").sealedCells(name), series.group + "\t" + member, n * series.each})
+		}
+	}
+	s.do([]any{"SADD", s.k.subscriber("s").sealed(), name})
+	totals := s.c.totals("s")
+	at, err := totals.snapshot(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report Report
+	if err := totals.read(t.Context(), at, nil, &report); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, row := range report.Tables[0].Rows {
+		if got[row.Values[1]] = row.Requests; row.Bytes != 10*row.Requests {
+			t.Errorf("%+v: the measures are apart", row)
+		}
+	}
+	if want := map[string]int64{cuts.Other: 48, "/kept": 6, "/new": 4}; !maps.Equal(got, want) {
+		t.Errorf("the report has %v, want %v", got, want)
+	}
+	if _, err := totals.release(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := s.c.Report(t.Context(), "s", nil); err != nil || len(after.Tables[0].Rows) != 3 || after.Tables[0].Total != report.Tables[0].Total {
+		t.Errorf("after the fold the report has %+v, %v", after.Tables, err)
+	}
+}
+
+// DifferentLine returns a line of which the client, the path and the agent come only once, on one of so many days.
+func DifferentLine(i, days int) string {
+	return fmt.Sprintf("9.%d.%d.%d - - [%02d/Nov/2026:00:00:00 +0000] \"GET /%0180d HTTP/1.1\" 200 1 \"-\" \"agent %0100d\"", i>>16, i>>8&255, i&255, 1+i%days, i, i)
+}
+
+// The memory is that of the cells of one commit, however many lines differ.
+func TestDifferentLinesNeedBoundedMemory(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	const lines, maxBytes = 201_000, 100 << 20
+	aggregation := newCounting(t, &CountingConfig{By: [][]string{{"day", "path", "browser", "crawler"}}})
+	used := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // far below the bound
+	}
+	before, commits := used(), 0
+	counter, err := aggregation.Begin([]byte(DifferentLine(0, 2)+"\n"), "")
+	for i := range lines {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdict := counter.Line([]byte(DifferentLine(i, 2))); verdict != Counted && verdict != Unknown {
+			t.Fatalf("line %d: %v", i, verdict)
+		}
+		if isFull(counter) || i == lines-1 {
+			result := &fileResult{cells: map[cellName]int64{}}
+			counter.Cells(result.add)
+			if now := used() - before; now > maxBytes {
+				t.Errorf("%d MiB are used", now>>20)
+			}
+			commits++
+			runtime.KeepAlive(result)
+			counter, err = aggregation.Begin(nil, counter.State())
+		}
+	}
+	if commits != 3 {
+		t.Errorf("%d commits", commits)
+	}
+	if now := used() - before; now > 4<<20 {
+		t.Errorf("after all commits %d MiB are used", now>>20)
 	}
 }

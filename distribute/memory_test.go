@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute"
 	"skidway/internal/handle"
@@ -121,5 +124,61 @@ func TestWindowsThatCanFillRedisAreReported(t *testing.T) {
 	}
 	if err := distribute.CheckMemory(ctx, handle.New(db)); err != nil {
 		t.Errorf("without maxmemory: %v", err)
+	}
+}
+
+func TestDifferentLinesAreCommittedInBoundedCalls(t *testing.T) {
+	t.Parallel()
+	const lines, days, maxCells = 8000, 4, 500
+	db := redistest.DB(t)
+	calls, largest := 0, 0
+	var mu sync.Mutex // guards both
+	db.AddHook(&commandHook{func(command redis.Cmder, _ error) {
+		if command.Name() != "evalsha" {
+			return
+		}
+		size := 0
+		for _, arg := range command.Args() {
+			switch arg := arg.(type) {
+			case string:
+				size += len(arg)
+			case []byte:
+				size += len(arg)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		calls, largest = calls+1, max(largest, size)
+		if size > 256<<10 || len(command.Args()) > 3500 {
+			t.Errorf("a call has %d arguments of %d bytes", len(command.Args()), size)
+		}
+	}})
+	channel := open(t, db)
+	var content strings.Builder
+	for i := range lines {
+		content.WriteString(distribute.DifferentLine(i, days) + "\n")
+	}
+	ship(t, channel, write(t, t.TempDir(), "a.log", []byte(content.String())))
+	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "path", "browser"}, {"day"}}, Measures: []string{"bytes"}, Visitors: []string{"day"}, MaxCells: maxCells})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := distribute.NewWorker(t.Context(), channel, "s", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.Work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := channel.Report(t.Context(), "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, people := report.Tables[0], report.Tables[1].Total.Visitors
+	if len(table.Rows) > days*maxCells || table.Total.Requests != lines || table.Total.Bytes != lines || people < lines*9/10 || people > lines*11/10 {
+		t.Errorf("%d rows of %+v, %d visitors", len(table.Rows), table.Total, people)
+	}
+	if calls < 2*lines/500 || largest < 100<<10 {
+		t.Errorf("%d calls, the largest of %d bytes: nothing was tried", calls, largest)
 	}
 }

@@ -86,6 +86,9 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 		report.Tables = []cuts.Table{table}
 		return err
 	}
+	if err := t.moveSealed(ctx, settings, groups, sealed); err != nil {
+		return err
+	}
 	newest := ""
 	for _, g := range groups {
 		if parsed, ok := cuts.ParseGroup(g.name); ok && parsed.Day >= oldest {
