@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/cuts"
@@ -68,7 +70,7 @@ func examine(ctx context.Context, db *skidway.DB, queues func(context.Context, *
 	if conn.Embedded() {
 		return findings, nil
 	}
-	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queues, channelFindings, subscriberFindings, countryFindings} {
+	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queues, channelFindings, subscriberFindings, countryFindings, cellFindings} {
 		found, err := examine(ctx, db)
 		if err != nil {
 			return nil, err
@@ -247,6 +249,55 @@ func buildWarnings(text string, embedded geo.Build, now time.Time) (warnings []s
 		}
 	}
 	return warnings
+}
+
+// manyBytes is the memory of the counts of a subscriber from which doctor warns.
+const manyBytes = 256 << 20
+
+// cellFindings names the subscribers whose counts need much memory, or the one whose counts need most.
+func cellFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	const topic = "counts"
+	statuses, err := channelStatuses(ctx, db, func(distribute.ChannelInfo) bool { return true })
+	var findings []Finding
+	most, largest := int64(0), ""
+	for _, name := range slices.Sorted(maps.Keys(statuses)) {
+		for _, s := range statuses[name].Subscribers {
+			use, found, useErr := cellUse(ctx, db, name, s.Name)
+			switch {
+			case useErr != nil:
+				err = errors.Join(err, useErr)
+			case use.Bytes >= manyBytes:
+				findings = append(findings, Finding{
+					Topic: topic, Rank: Warning, Found: found, Why: "they stay in the memory of Redis as long as the subscriber, or the days that it keeps",
+					Change: []string{
+						fmt.Sprintf("skidway logs work --channel %s --subscriber NEW --keep 90d --max-cells 10000", name),
+						fmt.Sprintf("skidway logs unsubscribe --channel %s --subscriber %s --yes", name, s.Name),
+					},
+				})
+			case use.Cells > most:
+				most, largest = use.Cells, found
+			}
+		}
+	}
+	switch {
+	case err != nil && unreachable(err):
+		return nil, err
+	case err != nil:
+		findings = append(findings, Finding{Topic: topic, Rank: Unknown, Found: "could not look: " + err.Error()})
+	case len(findings) == 0 && most > 0:
+		findings = []Finding{{Topic: topic, Rank: Fine, Found: "the most cells: " + largest}}
+	}
+	return findings, nil
+}
+
+// cellUse returns what the counts of a subscriber need, also as text.
+func cellUse(ctx context.Context, db *skidway.DB, name, subscriber string) (use distribute.CellUse, found string, err error) {
+	channel, err := distribute.OpenExisting(ctx, db, name)
+	if err == nil {
+		use, err = channel.CellUse(ctx, subscriber)
+	}
+	return use, fmt.Sprintf("channel %s, subscriber %s: %d days × at most %s cells of a day and cut, in all %s cells, at most about %s",
+		name, subscriber, use.Days, humanize.Comma(use.Largest), humanize.Comma(use.Cells), humanize.IBytes(uint64(max(use.Bytes, 0)))), err
 }
 
 // maxChannels is the number of log channels whose statuses are read, those that were used last.

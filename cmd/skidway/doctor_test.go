@@ -74,6 +74,18 @@ func TestDoctorAndShipCompareWindowsWithMaxmemory(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesTheDaysAndCellsOfCounts(t *testing.T) {
+	t.Parallel()
+	url, folder := redistest.Start(t).URL(0), t.TempDir()
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, "logs", "ship", "a.log", "--channel", "web", "--redis", url)
+	mustRun(t, folder, "logs", "work", "--channel", "web", "--subscriber", "s", "--until-done", "--redis", url)
+	found, _ := findings(t, url)
+	if f := found["counts"]; f.Level != doctor.Fine || !strings.Contains(f.Found, "channel web, subscriber s: 2 days × at most 2 cells of a day and cut, in all 3 cells") {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestDoctorEndsWithOneAfterAProblem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
