@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"skidway/internal/filter"
 	"skidway/workers/stats"
@@ -46,6 +47,7 @@ type QueueError struct {
 	Queue string
 	stats.ErrorGroup
 	DayFailed, DayDead int64
+	New                bool // whether its first attempt failed after [ErrorFilter].Since
 }
 
 // ErrorFilter selects what [Client.ErrorsIn] returns. The zero value selects all.
@@ -53,11 +55,15 @@ type ErrorFilter struct {
 	Kind  string
 	Text  string // a part of the shape or of the latest error, in upper or lower case
 	Limit int    // of the groups that are read of each queue; zero means 100
+
+	Since  time.Time // groups whose first attempt failed later are new; zero means all
+	Newest bool      // the order: by the first attempt, the latest first, instead of by deaths
 }
 
 // An ErrorReport is groups of errors of several queues.
 type ErrorReport struct {
 	Groups     []QueueError // by deaths in 24 hours, then by failed attempts, then the latest first
+	New        int          // groups that are new
 	Unreadable []error      // why groups of some queues can't be read
 }
 
@@ -86,11 +92,18 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 		}
 		for _, group := range found[i] {
 			if group = c.hideGroup(group); f.matches(group) {
-				report.Groups = append(report.Groups, dayOf(name, group))
+				found := dayOf(name, group)
+				if found.New = group.First.After(f.Since); found.New {
+					report.New++
+				}
+				report.Groups = append(report.Groups, found)
 			}
 		}
 	}
 	slices.SortStableFunc(report.Groups, func(a, b QueueError) int {
+		if f.Newest && !a.First.Equal(b.First) {
+			return b.First.Compare(a.First)
+		}
 		return cmp.Or(cmp.Compare(b.DayDead, a.DayDead), cmp.Compare(b.DayFailed, a.DayFailed), b.Last.Compare(a.Last))
 	})
 	return report, nil

@@ -24,6 +24,7 @@ const (
 type errorsData struct {
 	Queue, Kind, Text string // the filter
 	Queues            []string
+	Newest            bool // the order: by the first attempt, else by deaths
 	Rows              []errorRow
 	Count             Value // of the groups
 	Unreadable        []error
@@ -42,10 +43,13 @@ type errorRow struct {
 // failsStill is the time since the last failed attempt for which a cause is assumed to last.
 const failsStill = 5 * time.Minute
 
+// newFor is the time for which an error is new: that of the counts beside it.
+const newFor = 24 * time.Hour
+
 // errorsPage is the page of groups of errors.
 func errorsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
-	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Queues: queueNames(p)}
+	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Newest: get("order") == "first", Queues: queueNames(p)}
 	names := p.Overview().MostFailing(errorQueues)
 	if data.Queue != "" {
 		if !p.Who.May(access.View, data.Queue) {
@@ -56,7 +60,7 @@ func errorsPage(p *page) error {
 		}
 		names = []string{data.Queue}
 	}
-	report, err := p.dash.ops.ErrorsIn(p.ctx(), names, ops.ErrorFilter{Kind: data.Kind, Text: data.Text})
+	report, err := p.dash.ops.ErrorsIn(p.ctx(), names, ops.ErrorFilter{Kind: data.Kind, Text: data.Text, Newest: data.Newest, Since: p.Now().Add(-newFor)})
 	if err != nil {
 		return err
 	}
@@ -65,6 +69,9 @@ func errorsPage(p *page) error {
 	}
 	data.Unreadable = report.Unreadable
 	count := words.T("errors.count", len(report.Groups))
+	if report.New > 0 {
+		count += " " + words.T("errors.new_count", report.New)
+	}
 	if len(data.Rows) < len(report.Groups) {
 		count += " " + words.T("errors.first", len(data.Rows))
 	}

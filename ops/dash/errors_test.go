@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -33,6 +35,22 @@ func (f *fixture) count(name, kind, reason string, retried, died int) {
 	f.must(collector.Flush(f.Context()))
 }
 
+// age makes the group of an error older.
+func (f *fixture) age(name, reason string, by time.Duration) {
+	f.Helper()
+	key := f.redis.Prefix() + ":{" + name + ":0}:errors"
+	groups, err := f.redis.HGetAll(f.Context(), key).Result()
+	f.must(err)
+	for id, group := range groups {
+		if numbers := strings.SplitN(group, " ", 4); strings.Contains(group, "\n"+reason+"\n") {
+			first, err := strconv.ParseInt(numbers[2], 10, 64)
+			f.must(err)
+			numbers[2] = strconv.FormatInt(first-by.Milliseconds(), 10)
+			f.must(f.redis.HSet(f.Context(), key, id, strings.Join(numbers, " ")).Err())
+		}
+	}
+}
+
 const attack = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 
 func TestErrorsAreGroupedByDeathsAndRetried(t *testing.T) {
@@ -49,12 +67,18 @@ func TestErrorsAreGroupedByDeathsAndRetried(t *testing.T) {
 	f.count("docs", "pdf", "slow", 90, 0)
 
 	page := f.get("/errors")
-	f.want(page, http.StatusOK, "3 groups of failed attempts", "attempts fail still", "failed attempts in the last 24 hours: 42; deaths: 2", `class="hot"`, "connection to &lt;address&gt; refused", `aria-current="page" data-key="e"`)
+	f.want(page, http.StatusOK, "3 groups of failed attempts", "attempts fail still", "3 are new in the last 24 hours.", "new, first seen <time", "failed attempts in the last 24 hours: 42; deaths: 2", `class="hot"`, "connection to &lt;address&gt; refused", `aria-current="page" data-key="e"`)
 	if order := regexp.MustCompile(`<b><span[^>]*>3</span></b>(?s:.*)<b><span[^>]*>2</span></b>(?s:.*)slow`); !order.MatchString(page.body) {
 		t.Errorf("the groups are not in the order of their deaths: %s", page.body)
 	}
 	if strings.Contains(page.body, "<img") || strings.Contains(page.body, "<script>alert") {
 		t.Errorf("an error is in the page as HTML: %s", page.body)
+	}
+	f.age("docs", attack, 48*time.Hour)
+	newest := f.get("/errors?order=first")
+	f.want(newest, http.StatusOK, "2 are new in the last 24 hours.", `<option value="first" selected>`)
+	if strings.Index(newest.body, "alert(") < strings.Index(newest.body, ">slow</a>") || strings.Count(newest.body, "new, first seen") != 2 {
+		t.Errorf("the groups are not in the order of their first attempts: %s", newest.body)
 	}
 	if a := f.get("/errors?queue=mail&kind=email.send&text=REFUSED"); strings.Contains(a.body, "slow") || !strings.Contains(a.body, "1 group of") {
 		t.Errorf("the filter is not used: %s", a.body)
