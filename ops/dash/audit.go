@@ -27,7 +27,12 @@ func auditPage(p *page) error {
 	if err != nil {
 		return err
 	}
+	ended := map[string]bool{}
 	for _, e := range entries {
+		if e.Outcome == "" && ended[e.Change] {
+			continue // the row of its end says it all
+		}
+		ended[e.Change] = true
 		if strings.Contains(e.Who, data.Who) && strings.Contains(e.Action, data.Action) && strings.Contains(e.Queue, data.Queue) {
 			data.Rows = append(data.Rows, e)
 		}
