@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,43 +62,6 @@ func schedulesPage(p *page) error {
 
 func scheduleQuery(name, schedule string) string {
 	return url.Values{"queue": {name}, "name": {schedule}}.Encode()
-}
-
-// The forms of expressions that have words.
-var (
-	dailyTime = regexp.MustCompile(`^(\d{1,2}) (\d{1,2}) \* \* (\*|\d|\d-\d)$`)
-	everyFew  = regexp.MustCompile(`^\*/(\d+) \* \* \* \*$`)
-	pastHour  = regexp.MustCompile(`^(\d{1,2}) \* \* \* \*$`)
-)
-
-// inWords returns an expression in words, empty if it has none.
-func inWords(expr string) string {
-	expr = strings.Join(strings.Fields(expr), " ")
-	if every, found := strings.CutPrefix(expr, "@every "); found {
-		return words.T("schedules.every", every)
-	}
-	if m := everyFew.FindStringSubmatch(expr); m != nil {
-		return words.T("schedules.minutes", m[1])
-	}
-	if m := pastHour.FindStringSubmatch(expr); m != nil {
-		return words.T("schedules.hourly", m[1])
-	}
-	m := dailyTime.FindStringSubmatch(expr)
-	if m == nil {
-		return ""
-	}
-	at := ("0" + m[2])[len(m[2])-1:] + ":" + ("0" + m[1])[len(m[1])-1:]
-	day := func(n byte) string { return words.T("day." + string(n)) }
-	switch days := m[3]; {
-	case days == "*":
-		return words.T("schedules.daily", at)
-	case strings.ContainsAny(days, "89"):
-		return ""
-	case len(days) == 3:
-		return words.T("schedules.days", at, day(days[0]), day(days[2]))
-	default:
-		return words.T("schedules.weekly", at, day(days[0]))
-	}
 }
 
 // scheduleForm is the data of the form of a schedule.
