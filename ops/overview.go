@@ -32,6 +32,10 @@ type Overview struct {
 	Findings  []Finding // of the Redis, without those that are fine
 	Server    *Server   // nil if that is not known yet
 
+	// Listed and Examined are whether the channels have been read, and the Redis has been checked. Until then
+	// Channels and Findings are empty.
+	Listed, Examined bool
+
 	// Away is why Redis does not answer, and AwaySince since when, by the local clock; nil if it does.
 	// The other figures are from before.
 	Away      error
@@ -243,10 +247,8 @@ func (s *Sampler) readRest(ctx context.Context) error {
 	db := s.client.queues.DB()
 	conn := handle.Conn(db)
 	if conn.Embedded() {
-		s.state.Server = &Server{Embedded: true}
-		return nil
-	}
-	if s.isDue("server", slowEvery/3) {
+		s.state.Server, s.state.Examined = &Server{Embedded: true}, true
+	} else if s.isDue("server", slowEvery/3) {
 		err := s.read(ctx, 1, func(ctx context.Context) (err error) {
 			server, err := readServer(ctx, conn)
 			if err == nil {
@@ -274,16 +276,17 @@ func (s *Sampler) readRest(ctx context.Context) error {
 				}
 				s.state.Channels = append(s.state.Channels, sampled)
 			}
+			s.state.Listed = err == nil
 			return err
 		})
 		if err := s.partly(err); err != nil {
 			return err
 		}
 	}
-	if s.isDue("findings", examineEvery) {
+	if !conn.Embedded() && s.isDue("findings", examineEvery) {
 		return s.partly(s.read(ctx, 10, func(ctx context.Context) error {
 			checked, err := doctor.Check(ctx, conn)
-			s.state.Findings = nil
+			s.state.Findings, s.state.Examined = nil, err == nil
 			for _, f := range checked {
 				if f := findingOf(f); f.Rank == Problem || f.Rank == Warning {
 					s.state.Findings = append(s.state.Findings, f)
