@@ -8,7 +8,7 @@ const all = (selector, from = document) => [...from.querySelectorAll(selector)]
 // The zone of the browser, at the first visit.
 if (!/(^|; )skidway-view=/.test(document.cookie)) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
-  document.cookie = 'skidway-view=' + encodeURIComponent('zone=' + encodeURIComponent(zone)) + '; path=' + body.dataset.base + '/; max-age=31536000; samesite=lax'
+  document.cookie = 'skidway-view=zone=' + encodeURIComponent(zone) + '; path=' + body.dataset.base + '/; max-age=31536000; samesite=lax'
   if (zone !== 'UTC' && document.cookie.includes('skidway-view=')) location.reload()
 }
 
