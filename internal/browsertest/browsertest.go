@@ -74,10 +74,11 @@ type Tab struct {
 	problems []string
 }
 
-// Open opens a tab of a Chromium. Requests to addresses that are not allowed are problems, see [Tab.Calm].
+// Open opens a tab of a Chromium, with cookies of its own. Requests to addresses that are not allowed are problems, see
+// [Tab.Calm].
 func Open(t testing.TB, chromium context.Context, allowed func(url string) bool) *Tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(chromium)
+	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	tab := &Tab{TB: t, ctx: ctx, allowed: allowed}
 	if err := chromedp.Listen(ctx, tab.notice); err != nil {
@@ -144,6 +145,15 @@ func (t *Tab) Script(on bool) {
 	})
 }
 
+// Zone sets the time zone of the browser for pages that are shown afterwards.
+func (t *Tab) Zone(name string) {
+	t.Helper()
+	t.Do(func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+		return chromedp.Void{}, err
+	})
+}
+
 // Media sets the medium: "print", or "" for the screen.
 func (t *Tab) Media(name string) {
 	t.Helper()
@@ -177,10 +187,16 @@ func (t *Tab) Check(name string) {
 	for _, violation := range violations {
 		t.Errorf("%s: axe: %s", name, violation)
 	}
+	t.Fits(name)
+	t.Calm(name)
+}
+
+// Fits fails the test if the page is wider than the window.
+func (t *Tab) Fits(name string) {
+	t.Helper()
 	if wide := Value[int](t, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 		t.Errorf("%s: the page is %d px wider than the window", name, wide)
 	}
-	t.Calm(name)
 }
 
 // Calm fails the test if there were exceptions, messages of the console, violations of the content policy, or

@@ -3,10 +3,13 @@ package dash_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,23 +24,30 @@ import (
 	"skidway/queue"
 )
 
+// mounted is the path under which browsers see a dashboard.
+const mounted = "/ops/jobs"
+
 // A browser is a tab of Chromium that shows a dashboard.
 type browser struct {
 	*browsertest.Tab
 	server string
 }
 
-// open opens a tab on the dashboard of a fixture.
+// open opens a tab on the dashboard of a fixture, which is mounted under a path, behind a reverse proxy.
 func (f *fixture) open(chromium context.Context) *browser {
 	f.Helper()
-	server := httptest.NewServer(f.dash)
+	mux := http.NewServeMux()
+	mux.Handle(mounted+"/", http.StripPrefix(mounted, f.dash))
+	server := httptest.NewServer(mux)
 	f.Cleanup(server.Close)
-	f.Cleanup(f.dash.EndStreams) // before the server waits for them
-	tab := browsertest.Open(f.TB, chromium, func(url string) bool {
-		return strings.HasPrefix(url, server.URL+"/") && !strings.HasSuffix(url, "/favicon.ico")
-	})
-	tab.Do(chromedp.Navigate(server.URL + "/"))
-	return &browser{tab, server.URL}
+	target, err := url.Parse(server.URL)
+	f.must(err)
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
+	f.Cleanup(front.Close)
+	f.Cleanup(f.dash.EndStreams) // before the servers wait for them
+	tab := browsertest.Open(f.TB, chromium, func(url string) bool { return strings.HasPrefix(url, front.URL+mounted+"/") })
+	tab.Do(chromedp.Navigate(front.URL + mounted + "/"))
+	return &browser{tab, front.URL + mounted}
 }
 
 // visit shows a page.
@@ -49,7 +59,7 @@ func (b *browser) visit(path string, width int64) {
 // theme sets the colours.
 func (b *browser) theme(name string) {
 	b.Helper()
-	b.Do(chromedp.Evaluate[chromedp.Void](`document.cookie = "skidway-view=" + encodeURIComponent("zone=UTC&theme=` + name + `") + "; path=/"`))
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.cookie = "skidway-view=zone=UTC&theme=` + name + `; path=` + mounted + `/"`))
 }
 
 // hostile is a text that would run as a script, if it were not escaped.
@@ -78,58 +88,96 @@ func (f *fixture) fill() (dead, delayed string) {
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Start(t)
-	t.Run("pages are accessible and safe", func(t *testing.T) { testPages(t, ctx) })
-	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) })
-	t.Run("the map of counts changes in place", func(t *testing.T) { testMap(t, ctx) })
-	t.Run("forms work without script", func(t *testing.T) { testNoScript(t, ctx) })
-	t.Run("a flow of clicks retries jobs", func(t *testing.T) { testFlow(t, ctx) })
+	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) }) // alone: a tab that another one covers is not live
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"pages are accessible and safe": testPages, "the map of counts changes in place": testMap, "an operator finds an error at night": testNight, "a flow of clicks retries jobs": testFlow,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, ctx)
+		})
+	}
 }
+
+// viewerForms and operatorForms are the actions of the forms that a role may find in pages.
+const (
+	viewerForms   = `/(settings|logout)$`
+	operatorForms = viewerForms + `|/queues/[^/]+/(pause|resume)$|/jobs/(change|[^/]+/(retry|run-now|cancel|reschedule|priority))$|/(workers/signal|schedules/change|channels/window|operations/change)$`
+)
 
 func testPages(t *testing.T, ctx context.Context) {
 	f := setup(t, redistest.DB(t))
 	dead, delayed := f.fill()
-	b := f.open(ctx)
-	pages := map[string]string{
-		"overview": "/", "queues": "/queues", "queue": "/queues/mail?range=hour", "jobs": "/jobs?queue=mail&state=dead", "waiting": "/jobs?state=waiting",
-		"job": "/jobs/" + dead, "delayed": "/jobs/" + delayed, "copy": "/jobs/" + dead + "/copy",
-		"channels": "/channels", "counts": "/counts", "workers": "/workers", "operations": "/operations", "audit": "/audit", "schedules": "/schedules", "schedule": "/schedules/edit?queue=mail&name=nightly",
-		"enqueue": "/enqueue", "errors": "/errors", "redis": "/redis", "chats": "/chats", "chat": "/chats?chat=" + url.QueryEscape(f.gather()), "settings": "/settings",
-		"question": "/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`text contains "<img"`), "failure": "/none",
+	chat := f.gather()
+	pages := [][2]string{
+		{"overview", "/"}, {"queues", "/queues"}, {"queue", "/queues/mail?range=hour"}, {"jobs", "/jobs?queue=mail&state=dead"}, {"waiting", "/jobs?state=waiting"},
+		{"job", "/jobs/" + dead}, {"delayed", "/jobs/" + delayed}, {"copy", "/jobs/" + dead + "/copy"},
+		{"channels", "/channels"}, {"counts", "/counts"}, {"workers", "/workers"}, {"operations", "/operations"}, {"audit", "/audit"}, {"schedules", "/schedules?queue=mail"}, {"schedule", "/schedules/edit?queue=mail&name=nightly"},
+		{"enqueue", "/enqueue"}, {"errors", "/errors"}, {"redis", "/redis"}, {"chats", "/chats"}, {"chat", "/chats?chat=" + url.QueryEscape(chat)}, {"settings", "/settings"},
+		{"question", "/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`text contains "<img"`)}, {"failure", "/none"},
 	}
-	for _, look := range []struct {
-		theme string
-		width int64
-	}{{"light", 1400}, {"dark", 360}, {"light", 800}} {
-		if look.width == 800 && os.Getenv("SKIDWAY_PICTURES") == "" {
-			continue
-		}
-		b.theme(look.theme)
-		for name, path := range pages {
-			shown := fmt.Sprintf("%s-%d-%s", name, look.width, look.theme)
-			b.visit(path, look.width)
-			if browsertest.Value[bool](b.Tab, `window.hit === 1 || document.querySelector("main img") !== null`) {
-				t.Errorf("%s: a text from Redis has become HTML", shown)
-			}
-			b.Picture(shown)
-			if look.width != 800 {
-				b.Check(shown)
-			}
-		}
-	}
-	b.visit("/queues/mail", 1400)
-	b.Do(chromedp.Click(`.head [popovertarget=purge]`))
-	b.Check("question-open")
-	b.Picture("purge-1400-light")
-	for role, scopes := range map[string][]string{"viewer": {"view:*"}, "operator": {"view:*", "operate:*"}, "viewer of a queue": {"view:mail"}} {
+	checked := map[string]bool{} // pages by their HTML
+	for _, role := range []struct{ name, scopes, forms string }{
+		{"administrator", "view:* operate:* enqueue:* admin:*", `.`}, {"viewer", "view:*", viewerForms}, {"operator", "view:* operate:*", operatorForms},
+		{"viewer of a queue", "view:mail", viewerForms}, {"operator of a queue", "view:mail operate:mail", operatorForms},
+	} {
 		g := setup(t, f.redis)
-		g.who = principal(t, scopes...)
+		g.who = principal(t, strings.Fields(role.scopes)...)
 		b := g.open(ctx)
 		b.theme("light")
-		for name, path := range pages {
-			b.visit(path, 1400)
-			b.Calm(role + ": " + name)
+		for _, page := range pages {
+			b.look(role.name, page[0], page[1], checked)
+			for _, action := range browsertest.Value[[]string](b.Tab, `[...document.querySelectorAll("form[method=post]")].filter(f => f.querySelector("button:not([disabled]):not([type=button])")).map(f => f.getAttribute("action"))`) {
+				if !regexp.MustCompile(role.forms).MatchString(action) {
+					t.Errorf("%s: %s: a form of %s", role.name, page[0], action)
+				}
+			}
 		}
+		if role.name != "administrator" {
+			continue
+		}
+		b.visit("/queues/mail", 1400)
+		b.Do(chromedp.Click(`.head [popovertarget=purge]`))
+		b.Check("question-open")
+		b.Picture("purge-1400-light")
 	}
+}
+
+// looks are the colours and widths in which pages are shown. Axe-core, which is slow, checks the first two: their rules
+// depend on colours and on what a width hides. The others are for pictures, and for pages that are too wide.
+var looks = []struct {
+	theme string
+	width int64
+}{{"light", 1400}, {"dark", 360}, {"light", 800}, {"light", 320}, {"light", 360}, {"dark", 800}, {"dark", 1400}}
+
+// look shows a page, writes pictures of it, and fails the test if it is not safe or not accessible. What another role
+// has seen is not checked again.
+func (b *browser) look(role, name, path string, checked map[string]bool) {
+	b.Helper()
+	b.visit(path, looks[0].width)
+	if browsertest.Value[bool](b.Tab, `window.hit === 1 || document.querySelector("main img, main script") !== null`) {
+		b.Errorf("%s: a text from Redis has become HTML", name)
+	}
+	main := browsertest.Value[string](b.Tab, `document.querySelector("main").innerHTML.replace(/[0-9]+/g, "")`)
+	for i, look := range looks {
+		pictures := role == "administrator" && (i < 4 || os.Getenv("SKIDWAY_PICTURES") != "")
+		if i >= 2 && !pictures || i < 2 && checked[main] {
+			continue
+		}
+		shown := fmt.Sprintf("%s-%d-%s", name, look.width, look.theme)
+		if i > 0 {
+			b.Do(chromedp.EmulateViewport(look.width, 900), chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "`+look.theme+`"`))
+		}
+		if pictures {
+			b.Picture(shown)
+		}
+		if i < 2 {
+			b.Check(role + ": " + shown)
+		}
+		b.Fits(role + ": " + shown)
+	}
+	checked[main] = true
+	b.Calm(role + ": " + name)
 }
 
 // gather adds a channel, a schedule, errors and a chat, with hostile texts where a client can write them. It
@@ -151,30 +199,55 @@ func (f *fixture) gather() string {
 	return id
 }
 
-func testNoScript(t *testing.T, ctx context.Context) {
+// testNight is an operator who was woken, with a phone and without script: which error is new, how many jobs did it
+// hit, who has changed what, and how are they retried slowly?
+func testNight(t *testing.T, ctx context.Context) {
 	f := setup(t, redistest.DB(t))
-	id := f.add("mail", "email.send", `{}`, queue.Options{})
+	for range 3 {
+		f.add("mail", "email.send", `{}`, queue.Options{})
+	}
 	f.bury("mail", "connection refused")
+	f.count("mail", "email.send", "an old error", 90, 9)
+	f.age("mail", "an old error", 48*time.Hour)
+	f.count("mail", "email.send", "connection refused", 40, 3)
 	b := f.open(ctx)
 	b.Script(false)
-	b.visit("/jobs?queue=mail&state=dead", 1400)
-	b.Do(chromedp.Click(`tbody [type=checkbox]`), chromedp.Click(`#bulk [value=retry]`), chromedp.Click(`form[action="/jobs/change"] .pri`), chromedp.WaitVisible(`.flash.ok`))
-	if job, err := f.queues.Get(t.Context(), id); err != nil || job.State != queue.Waiting {
-		t.Errorf("without script the job is %+v, %v", job, err)
+	b.visit("/", 360)
+	b.Do(chromedp.Click(`.rail a[href$="/errors"]`), chromedp.WaitVisible(`[name=order]`), chromedp.SetValue(`[name=order]`, "first"), chromedp.Click(`.filter .btn`), chromedp.WaitReady(`[name=order] [value=first][selected]`))
+	if text := browsertest.Value[string](b.Tab, `document.querySelector("tbody tr").innerText`); !regexp.MustCompile(`(?s)^connection refused\n.*new, first seen .*attempts fail still.*\b43\b.*\b3\b`).MatchString(text) {
+		t.Errorf("the newest error is %q", text)
 	}
-	b.visit("/queues/mail", 1400)
-	b.Do(chromedp.Click(`.head [popovertarget=pause]`), chromedp.Click(`#pause .pri`), chromedp.WaitVisible(`.flash.ok`))
+	b.Picture("night-errors")
+	b.Do(chromedp.Click(`tbody tr:first-child th .btn`), chromedp.WaitVisible(`[name=rate]`), chromedp.SendKeys(`[name=rate]`, "1"))
+	b.Picture("night-question")
+	b.Do(chromedp.Click(`form[action$="/jobs/change"] .pri`), chromedp.WaitVisible(`.flash.ok a`), chromedp.Click(`.flash.ok a`), chromedp.WaitVisible(`[data-row]`))
+	if text := browsertest.Value[string](b.Tab, `document.querySelector("tbody").innerText`); !strings.Contains(text, "Retry dead jobs in mail") {
+		t.Errorf("the operations are %q", text)
+	}
+	b.Picture("night-operations")
+	b.Do(chromedp.Click(`.rail a[href$="/audit"]`), chromedp.WaitVisible(`[name=who]`))
+	if text := browsertest.Value[string](b.Tab, `document.querySelector("tbody").innerText`); !regexp.MustCompile(`(?s)anna.*retry.*mail.*connection refused`).MatchString(text) {
+		t.Errorf("the audit is %q", text)
+	}
+	b.Picture("night-audit")
+	b.Do(chromedp.Click(`.rail a[href$="/queues"]`), chromedp.Click(`tbody a`), chromedp.Click(`.head [popovertarget=pause]`), chromedp.Click(`#pause .pri`), chromedp.WaitVisible(`.flash.ok`))
 	if page := f.get("/queues/mail"); !strings.Contains(page.body, "/queues/mail/resume") {
 		t.Error("without script the queue is not paused")
 	}
+	b.Calm("night")
 }
 
 func testLive(t *testing.T, ctx context.Context) {
 	f := setup(t, redistest.DB(t))
 	f.add("mail", "a", `{}`, queue.Options{})
 	b := f.open(ctx)
-	b.theme("light")
+	b.Zone("Asia/Tokyo")
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.cookie = "skidway-view=; max-age=0; path=` + mounted + `/"`))
+	b.visit("/settings", 1400)
+	b.Wait(`document.querySelector("[name=zone]").value === "Asia/Tokyo"`)
+	b.theme("dark")
 	b.visit("/", 1400)
+	b.Wait(`document.documentElement.dataset.theme === "dark"`)
 	b.Do(chromedp.WaitEnabled(`#hold`))
 	f.add("mail", "a", `{}`, queue.Options{})
 	f.add("docs", "a", `{}`, queue.Options{})
@@ -225,7 +298,7 @@ func testFlow(t *testing.T, ctx context.Context) {
 		t.Errorf("it says %q", text)
 	}
 	b.Picture("selected")
-	b.Do(chromedp.Click(`#bulk [value=retry]`), chromedp.Click(`form[action="/jobs/change"] .pri`), chromedp.WaitVisible(`.flash.ok`))
+	b.Do(chromedp.Click(`#bulk [value=retry]`), chromedp.Click(`form[action$="/jobs/change"] .pri`), chromedp.WaitVisible(`.flash.ok`))
 	if text := browsertest.Value[string](b.Tab, `document.querySelector(".flash.ok").textContent.trim()`); text != "2 jobs run again." {
 		t.Errorf("it says %q", text)
 	}
