@@ -45,6 +45,16 @@ func (s *Sampler) LookedAt(ctx context.Context, at time.Time) error {
 	return s.read(ctx, 1, func(context.Context) error { return nil })
 }
 
+// AwayAfter makes the sampler believe that Redis does not answer, reads a part, and returns why Redis does not answer
+// then.
+func (s *Sampler) AwayAfter(ctx context.Context, away error) error {
+	s.state.away(away)
+	if err := s.LookedAt(ctx, time.Now()); err != nil {
+		return err
+	}
+	return s.state.Away
+}
+
 // CountOthers makes the client believe that others count as many jobs as it allows, and refuse more at
 // once.
 func (c *Client) CountOthers() {

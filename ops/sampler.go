@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers/stats"
@@ -16,6 +17,7 @@ import (
 // Bounds of a sampler.
 const (
 	samplerShare = 100                    // it uses one part in so many of Redis's time
+	ownShare     = 2                      // likewise of a Redis inside this process, which has no other users
 	sampleEvery  = 2 * time.Second        // each queue is read at most so often
 	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
 	lookFor      = 15 * time.Second       // after the last call of Overview the sampler stops
@@ -53,7 +55,11 @@ type Sampler struct {
 
 // NewSampler returns a sampler that does not run. A process should have one.
 func (c *Client) NewSampler() *Sampler {
-	return &Sampler{client: c, budget: newBudget(samplerShare), changed: make(chan struct{}), queues: map[string]*SampledQueue{}, due: map[string]time.Time{}}
+	share := time.Duration(samplerShare)
+	if handle.Conn(c.queues.DB()).Embedded() {
+		share = ownShare
+	}
+	return &Sampler{client: c, budget: newBudget(share), changed: make(chan struct{}), queues: map[string]*SampledQueue{}, due: map[string]time.Time{}}
 }
 
 // Overview returns the latest overview, and a channel that is closed when there is a later one. It
@@ -248,6 +254,9 @@ func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context
 	began := time.Now()
 	err := part(ctx)
 	s.budget.spend(time.Since(began), trips)
+	if err == nil {
+		s.state.away(nil) // also in the middle of a round, which may be long
+	}
 	return err
 }
 

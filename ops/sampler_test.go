@@ -106,6 +106,17 @@ func TestSamplerRunsOnlyWhileItIsAsked(t *testing.T) {
 	}
 }
 
+func TestARedisIsNotAwayAfterTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", "", queue.Options{})
+	s := f.client.NewSampler()
+	defer s.Close()
+	if err := s.AwayAfter(t.Context(), context.DeadlineExceeded); err != nil {
+		t.Errorf("a part was read, and Redis does not answer: %v", err)
+	}
+}
+
 func TestLastFiguresStayWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
