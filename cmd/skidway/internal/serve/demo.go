@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/delayed"
+	"skidway/distribute"
 	"skidway/internal/handle"
+	"skidway/internal/samplelog"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -59,7 +64,7 @@ func (d *dashCommand) runDemo(work, stopping context.Context, logger *slog.Logge
 	return d.serve(work, stopping, db, logger)
 }
 
-// prepareDemo adds a paused queue, jobs that no worker serves and a schedule.
+// prepareDemo adds a paused queue, and a schedule that fires once at the start too.
 func prepareDemo(ctx context.Context, client *queue.Client) error {
 	billing, err := client.Queue("billing")
 	if err != nil {
@@ -68,7 +73,51 @@ func prepareDemo(ctx context.Context, client *queue.Client) error {
 	if err := billing.Pause(ctx, "anna", "panics in invoice.render"); err != nil {
 		return err
 	}
-	_, err = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "nightly-logs", Expr: "30 2 * * *", Queue: "logs", Kind: "demo.logs", Args: []byte(`{"path":"/var/log/nginx"}`)})
+	if _, err := delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: demoSchedule, Expr: "30 2 * * *", Queue: "logs", Kind: "demo.logs", Args: []byte(`{"channel":"web"}`)}); err != nil {
+		return err
+	}
+	logs, err := client.ForPool("logs")
+	if err != nil {
+		return err
+	}
+	_, err = logs.RunSchedule(ctx, demoSchedule, "")
+	return err
+}
+
+// The nightly log run of the demo.
+const (
+	demoSchedule = "nightly-logs"
+	demoLines    = 5_000
+	demoDays     = 14
+)
+
+// countDemoLogs ships a made-up log file of the last days, and counts it.
+func countDemoLogs(ctx context.Context, db *skidway.DB) error {
+	folder, err := os.MkdirTemp("", "skidway-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	file := filepath.Join(folder, "access.log")
+	if err := samplelog.WriteFile(file, samplelog.Options{Lines: demoLines, Days: demoDays, First: time.Now().UTC().AddDate(0, 0, 1-demoDays), Seed: rand.Uint64()}); err != nil {
+		return err
+	}
+	channel, err := distribute.Open(ctx, db, "web")
+	if err != nil {
+		return err
+	}
+	counting, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}})
+	if err != nil {
+		return err
+	}
+	worker, err := distribute.NewWorker(ctx, channel, "countries", counting, &distribute.WorkerConfig{UntilDone: true})
+	if err != nil {
+		return err
+	}
+	if _, err := distribute.NewShipper(channel, nil).Ship(ctx, []string{file}); err != nil {
+		return err
+	}
+	_, err = worker.Work(ctx)
 	return err
 }
 
@@ -91,7 +140,7 @@ func runDemoPool(ctx context.Context, client *queue.Client, logger *slog.Logger)
 			return nil
 		}, workers.Kind{})
 	}
-	pool.HandleRaw("demo.logs", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+	pool.HandleRaw("demo.logs", func(ctx context.Context, _ *queue.Job) error { return countDemoLogs(ctx, client.DB()) }, workers.Kind{})
 	if err := pool.Run(ctx); err != nil {
 		logger.Error("the worker of the demo ended", "error", err)
 	}
