@@ -70,7 +70,7 @@ type memberRow struct {
 
 // Bounds of the page of counts.
 const (
-	countsShown  = 500                 // rows of all tables, those with the most requests
+	countsShown  = 100                 // rows of all tables, those with the most requests
 	membersFirst = 12                  // values, those with the most requests
 	countsBack   = 31 * 24 * time.Hour // how far the page looks back without a first day
 )
@@ -85,6 +85,7 @@ func countsPage(p *page) error {
 		for _, s := range c.Status.Subscribers {
 			choice := CountChoice{c.Name, s.Name}
 			data.Choices, settings[choice] = append(data.Choices, choice), s.Settings
+			p.row("subscribers", c.Name+" "+s.Name)
 		}
 	}
 	if len(data.Choices) > 0 && data.Channel == "" {
