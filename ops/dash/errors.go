@@ -50,6 +50,9 @@ const newFor = 24 * time.Hour
 func errorsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
 	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Newest: get("order") == "first", Queues: queueNames(p)}
+	if err := unread(p.Overview()); err != nil {
+		return err
+	}
 	names := p.Overview().MostFailing(errorQueues)
 	if data.Queue != "" {
 		if !p.Who.May(access.View, data.Queue) {
