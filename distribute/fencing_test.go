@@ -438,3 +438,51 @@ func TestStreamGoesOnAfterAnOutageOfRedis(t *testing.T) {
 		t.Errorf("%+v, problems %v, %v", tally, report.Problems, err)
 	}
 }
+
+func TestStreamGoesOnWhenItsShipperAloneLosesRedis(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	channel, link := openWeb(t, url), redistest.StartProxy(t, url)
+	if err := channel.Subscribe(t.Context(), "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	var shipping sync.WaitGroup
+	writer := shipStream(t, &shipping, openWeb(t, link.URL), "a")
+	_, _ = io.WriteString(writer, streamLines("a", streamBlock))
+	renewed := func() bool {
+		now, err := channel.now(t.Context())
+		lease := channel.db.ZRangeWithScores(t.Context(), channel.keys.uploads(), 0, 0).Val()
+		if err != nil || len(lease) != 1 {
+			t.Fatal(lease, err)
+		}
+		return time.Duration(lease[0].Score-float64(now.UnixMilli()))*time.Millisecond > 7*streamLease/2
+	}
+	if !renewed() {
+		t.Error("it has a short lease from the start")
+	}
+	channel.db.ZAddXX(t.Context(), channel.keys.uploads(), redis.Z{Score: 1, Member: channel.db.ZRange(t.Context(), channel.keys.uploads(), 0, 0).Val()[0]})
+	for !renewed() { // by the heartbeat
+	}
+	link.Hold()
+	for _, leases := range []string{channel.keys.uploads(), channel.keys.leases()} { // as if time passed
+		holder := channel.db.ZRange(t.Context(), leases, 0, 0).Val()
+		if len(holder) != 1 {
+			t.Fatalf("%s: %v", leases, holder)
+		}
+		channel.db.ZIncrBy(t.Context(), leases, -3*float64(streamLease.Milliseconds()), holder[0])
+	}
+	if err := channel.files.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	link.Release()
+	_, _ = io.WriteString(writer, streamLines("a", streamBlock))
+	_ = writer.Close()
+	shipping.Wait() // it shipped all
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), &WorkerConfig{UntilDone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := worker.Work(t.Context()); err != nil || result.Tally.Lines != 2*streamBlock || result.Tally.Partial > 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // A registration is the entry of a shipper in its channel.
@@ -15,9 +17,15 @@ type registration struct {
 	mode    string
 	lease   time.Duration
 
-	mu      sync.Mutex   // guards current
-	current *ShippedFile // its lease is renewed by the heartbeat
+	mu      sync.Mutex    // guards current and given
+	current *ShippedFile  // its lease is renewed by the heartbeat
+	given   time.Duration // its lease, and that of the shipper meanwhile
 }
+
+// streamLeases is how many leases the upload of a stream outlives its last heartbeat: it can't
+// be shipped again from where it was. So it ends, when its shipper alone loses Redis, no earlier
+// than the shipper's calls do ([rdb.DefaultPatience]).
+const streamLeases = 4
 
 // Modes of a shipper.
 const (
@@ -50,23 +58,31 @@ func (r *registration) end(ctx context.Context) error {
 // beat is the shipper's heartbeat: it renews the leases of the shipper and of the
 // current upload, and registers the shipper again if its lease had expired.
 func (r *registration) beat(ctx context.Context) {
-	id, shipment := "", int64(0)
+	id, shipment, given := "", int64(0), r.lease
 	r.mu.Lock()
 	if r.current != nil {
-		id, shipment = r.current.id, r.current.shipment
+		id, shipment, given = r.current.id, r.current.shipment, r.given
 	}
 	r.mu.Unlock()
-	alive, err := r.channel.call(ctx, beatScript, target{file: id}, r.token, r.lease.Milliseconds(), shipment, id)
+	alive, err := r.channel.call(ctx, beatScript, target{file: id}, r.token, r.lease.Milliseconds(), shipment, id, given.Milliseconds())
 	if err == nil && alive.Int(0) == 0 {
 		_ = r.begin(ctx)
 	}
 }
 
-// setCurrent sets the upload that the heartbeat renews; nil if there is none.
-func (r *registration) setCurrent(file *ShippedFile) {
+// uploadLease returns the lease of the upload of a source.
+func (r *registration) uploadLease(src *stream.Source) time.Duration {
+	if src.IsStream() {
+		return streamLeases * r.lease
+	}
+	return r.lease
+}
+
+// setCurrent sets the upload that the heartbeat renews, and its lease; nil if there is none.
+func (r *registration) setCurrent(file *ShippedFile, lease time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.current = file
+	r.current, r.given = file, lease
 }
 
 // leaveLine removes the shipper from the line of those that wait for the window.

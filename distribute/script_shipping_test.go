@@ -17,7 +17,7 @@ func (s scriptRunner) beat(shipper string, shipment int) string {
 	if shipment > 0 {
 		id = "f"
 	}
-	return s.run(beatScript, target{file: id}, shipper, testLeaseMS, shipment, id)
+	return s.run(beatScript, target{file: id}, shipper, testLeaseMS, shipment, id, testLeaseMS)
 }
 
 func (s scriptRunner) end(shipper string, onlyExpired int) string {

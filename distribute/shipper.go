@@ -20,7 +20,8 @@ import (
 type ShipperConfig struct {
 	// Lease is how long the shipper counts as alive after its last heartbeat;
 	// zero means DefaultLease. When it expires, the current upload is
-	// abandoned and its space returned to the window.
+	// abandoned and its space returned to the window. While the shipper uploads a
+	// stream, which can't be read again, it counts as alive four times as long.
 	Lease time.Duration
 
 	// Force ships files that were counted before as if they were new, so that

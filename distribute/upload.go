@@ -16,8 +16,8 @@ import (
 // upload announces a file and uploads its content. If it fails, the upload is
 // abandoned, so that no reader waits for the rest.
 func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, a *admission, result *ShippedFile) error {
-	s.registration.setCurrent(result)
-	defer s.registration.setCurrent(nil)
+	s.registration.setCurrent(result, s.registration.uploadLease(src))
+	defer s.registration.setCurrent(nil, 0)
 	err := s.channel.announce(ctx, s.registration.token, a.announcement)
 	if err == nil {
 		err = src.Pieces(p.base, a.segment, func(piece []byte) error {
