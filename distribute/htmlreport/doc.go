@@ -17,6 +17,9 @@
 //     is disabled, and the page names the --by that would combine it.
 //   - The page sends no request, and its content policy allows none. Every text from lines is escaped. The script
 //     sets texts and attributes only.
+//   - The page names the filter of the subscriber, and that of the query. Visitors are of the days of the report,
+//     and of single days: those of other ranges can't be known from them.
+//   - A report of more than 8,192 days, those with which they are compared among them, is refused.
 //   - A page that would be larger than Options.MaxBytes has fewer details: countries with few requests are
 //     counted by week, then added up, as are the values of other tables. The page names what it lacks.
 package htmlreport
