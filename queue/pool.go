@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -96,6 +97,24 @@ func (c *Client) QueuesCursor(ctx context.Context) (StreamCursor, error) {
 	stream, read := registryKeys(c.prefix)[1], time.Now()
 	last, err := lastEntry(ctx, c.db, stream)
 	return StreamCursor{Key: stream, ID: last, read: read}, err
+}
+
+// Now returns the time by the clock of the Redis with a queue, or with the list of queues and workers
+// for an empty name. The masters of a Cluster have clocks of their own.
+func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
+	key := registryKeys(c.prefix)[0]
+	if name != "" {
+		q, err := c.Queue(name)
+		if err != nil {
+			return time.Time{}, err
+		}
+		key = q.keys[keyMeta]
+	}
+	now, err := c.db.TimeOf(ctx, key)
+	if err != nil {
+		return now, fmt.Errorf("read the time: %w", err)
+	}
+	return now, nil
 }
 
 // CheckQueueName returns an error, which wraps [ErrInvalid], if name can't be the name of

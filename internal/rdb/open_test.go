@@ -295,6 +295,16 @@ func TestTimeOfOtherServersCanNotBeSet(t *testing.T) {
 	}
 }
 
+func TestTimeIsThatOfTheServerWithTheKey(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		for _, key := range []string{"{a}", "{b}", "{c}"} {
+			if now, err := db.TimeOf(soon(t), key); err != nil || time.Since(now).Abs() > time.Minute {
+				t.Errorf("%s: %s, %v", key, now, err)
+			}
+		}
+	})
+}
+
 func TestProcessorTimeIsThatOfTheServerWithTheKey(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		used, err := db.ProcessorTime(soon(t), db.Prefix()+":{a}")

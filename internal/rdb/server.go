@@ -121,6 +121,15 @@ func (db *DB) ProcessorTime(ctx context.Context, key string) (used time.Duration
 	return used, nil
 }
 
+// TimeOf returns the time by the clock of the server with a key.
+func (db *DB) TimeOf(ctx context.Context, key string) (time.Time, error) {
+	var now *redis.TimeCmd
+	if err := db.ReadTogether(ctx, key, func(pipe redis.Pipeliner) { now = pipe.Time(ctx) }); err != nil {
+		return time.Time{}, err
+	}
+	return now.Result()
+}
+
 // ParseInfo returns the fields of the reply to INFO or CLUSTER INFO.
 func ParseInfo(text string) map[string]string {
 	fields := map[string]string{}

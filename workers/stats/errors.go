@@ -51,7 +51,7 @@ func Errors(ctx context.Context, client *queue.Client, name string, limit int) (
 	now := time.Time{}
 	err = db.Retry(ctx, func() (err error) {
 		if ids, err = db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: q.Key("errors:last"), Start: 0, Stop: limit - 1, Rev: true}).Result(); err == nil {
-			now, err = db.Time(ctx).Result()
+			now, err = client.Now(ctx, name)
 		}
 		return err
 	})

@@ -112,7 +112,7 @@ func Reports(ctx context.Context, client *queue.Client, name string) (reports []
 	var now time.Time
 	err = db.Retry(ctx, func() (err error) {
 		if rows, err = db.HGetAll(ctx, q.Key("running")).Result(); err == nil {
-			now, err = db.Time(ctx).Result()
+			now, err = client.Now(ctx, name)
 		}
 		return err
 	})

@@ -98,7 +98,7 @@ func Read(ctx context.Context, client *queue.Client, name string, back Range) (*
 	if err := checkFormat(ctx, db, q); err != nil {
 		return nil, err
 	}
-	now, err := db.Time(ctx).Result()
+	now, err := client.Now(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read statistics: %w", err)
 	}
