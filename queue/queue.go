@@ -39,12 +39,22 @@ func (c *Client) Queue(name string) (*Queue, error) {
 	if err := checkName("queue", name); err != nil {
 		return nil, err
 	}
+	if len(c.queues) >= maxQueues {
+		for other := range c.queues { // any one: who uses it goes on with it
+			delete(c.queues, other)
+			break
+		}
+	}
 	keys := queueKeys(c.prefix, name)
 	q := &Queue{client: c, name: name, keys: keys, plain: plainKeys(keys)}
 	q.adder.init(q)
 	c.queues[name] = q
 	return q, nil
 }
+
+// maxQueues bounds the queues that a client remembers, with about 4 KB each: servers are asked for any
+// name.
+const maxQueues = 4096
 
 // find returns the queue and the local id of a job.
 func (c *Client) find(id string) (*Queue, string, error) {

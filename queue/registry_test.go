@@ -362,3 +362,19 @@ func TestQueuesInUseAreRegisteredWithOneCommand(t *testing.T) {
 		t.Errorf("registered %v, %v, want all that were used", names, err)
 	}
 }
+
+func TestClientRemembersABoundedNumberOfQueues(t *testing.T) {
+	t.Parallel()
+	f := newForgetFixture(t)
+	for i := range maxQueues + 10 {
+		if _, err := f.client.Queue(fmt.Sprintf("q%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(f.client.queues); n != maxQueues {
+		t.Errorf("%d queues are remembered, want %d", n, maxQueues)
+	}
+	if _, err := f.client.Enqueue(t.Context(), Raw("a", nil), nil); err != nil { // whether or not it was forgotten
+		t.Error(err)
+	}
+}
