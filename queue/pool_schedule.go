@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // ErrChanged is returned when what was to be replaced has changed since it was read.
@@ -232,62 +234,58 @@ func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []ti
 	return reply.Word == "ok", nil
 }
 
-// scanCount is about how many schedules are read at once.
-const scanCount = 100
+// schedulesRead is how many schedules are read at once, of up to 64 KiB each.
+const schedulesRead = 16
 
 // Schedules returns all schedules of the queue, by name, including those that can't be
 // read; see [CronScheduleInfo].
-func (q *PoolQueue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
-	seen := map[string]CronScheduleInfo{} // a scan may return some twice
-	for cursor := uint64(0); ; {
-		var err error
-		if cursor, err = q.scanSchedules(ctx, cursor, seen); err != nil {
-			return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
-		}
-		if cursor == 0 {
-			break
+func (q *PoolQueue) Schedules(ctx context.Context) (infos []CronScheduleInfo, err error) {
+	var names []string
+	db := q.client.db
+	err = db.Retry(ctx, func() (err error) {
+		names, err = db.HKeys(ctx, scheduleKeys(q.keys)[len(q.keys)]).Result()
+		return err
+	})
+	slices.Sort(names)
+	infos = make([]CronScheduleInfo, 0, len(names))
+	for part := range slices.Chunk(names, schedulesRead) {
+		if err == nil {
+			infos, err = q.readSchedules(ctx, part, infos)
 		}
 	}
-	infos := make([]CronScheduleInfo, 0, len(seen))
-	for _, info := range seen {
-		infos = append(infos, info)
+	if err != nil {
+		return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
 	}
-	slices.SortFunc(infos, func(a, b CronScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil
 }
 
-// scanSchedules reads some schedules into a map and returns the cursor of the next ones.
-func (q *PoolQueue) scanSchedules(ctx context.Context, cursor uint64, infos map[string]CronScheduleInfo) (next uint64, err error) {
+// readSchedules appends those of some schedules that are there still.
+func (q *PoolQueue) readSchedules(ctx context.Context, names []string, infos []CronScheduleInfo) ([]CronScheduleInfo, error) {
 	keys := scheduleKeys(q.keys)[len(q.keys):]
-	db := q.client.db
-	err = db.Retry(ctx, func() error {
-		var pairs []string
-		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", scanCount).Result(); err != nil || len(pairs) == 0 {
-			return err
-		}
-		names := make([]string, 0, len(pairs)/2)
-		for i := 0; i+1 < len(pairs); i += 2 {
-			names = append(names, pairs[i])
-		}
-		due, err := db.ZMScore(ctx, keys[1], names...).Result()
-		if err != nil {
-			return err
-		}
-		fired, err := db.HMGet(ctx, keys[2], names...).Result()
-		if err != nil {
-			return err
-		}
-		for i, name := range names {
-			text, next := "", ""
-			if due[i] != 0 { // zero: it has no next time
-				next = fmt.Sprintf("%.0f", due[i])
-			}
-			text, _ = fired[i].(string)
-			infos[name] = scheduleInfo(q, name, pairs[2*i+1], next, text)
-		}
-		return nil
+	var records, fired *redis.SliceCmd
+	var due *redis.FloatSliceCmd
+	err := q.client.db.ReadTogether(ctx, keys[0], func(pipe redis.Pipeliner) {
+		records, due, fired = pipe.HMGet(ctx, keys[0], names...), pipe.ZMScore(ctx, keys[1], names...), pipe.HMGet(ctx, keys[2], names...)
 	})
-	return next, err
+	if err == nil {
+		err = cmp.Or(records.Err(), due.Err(), fired.Err())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		record, found := records.Val()[i].(string)
+		if !found {
+			continue
+		}
+		next := ""
+		if at := due.Val()[i]; at != 0 { // zero: it has no next time
+			next = fmt.Sprintf("%.0f", at)
+		}
+		last, _ := fired.Val()[i].(string)
+		infos = append(infos, scheduleInfo(q, name, record, next, last))
+	}
+	return infos, nil
 }
 
 // Schedule returns a schedule with its version. The error is [ErrNoSchedule] if there is none.

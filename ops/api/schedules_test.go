@@ -115,7 +115,7 @@ func TestOneScheduleIsReadAlone(t *testing.T) {
 	f := setup(t)
 	const path = "/queues/mail/schedules/nightly"
 	f.do("PUT", path, `{"expression":"@daily","kind":"news"}`, 200)
-	f.db.AddHook(refuse{"hscan"})
+	f.db.AddHook(refuse{"hkeys"})
 	for request, body := range map[string]string{"GET " + path: "", "PUT " + path: `{"expression":"@hourly","kind":"news"}`, "POST " + path + "/pause": "", "POST " + path + "/resume": ""} {
 		method, path, _ := strings.Cut(request, " ")
 		f.do(method, path, body, 200)
