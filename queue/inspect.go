@@ -188,14 +188,26 @@ func (s State) checkCursor(cursor string) error {
 // inLines reports whether the jobs of a state are in lines.
 func (s State) inLines() bool { return s == Waiting || s == Active }
 
+// maxCursorID bounds the bytes of an id in a cursor, which end up in addresses.
+const maxCursorID = 2 * maxLocalID
+
 // encodeCursor returns a cursor of the scripts as callers get it. Another program may have stored
-// a job by any text as its id, so ids are escaped.
+// a job by any text as its id, so ids are escaped. A cursor with the start of a long id stands behind all
+// ids with this start and the same score.
 func (s State) encodeCursor(cursor string) string {
 	score, id, found := strings.Cut(cursor, " ")
 	if s.inLines() || !found {
 		return cursor
 	}
-	return score + " " + url.QueryEscape(id)
+	escaped := url.QueryEscape(id[:min(len(id), maxCursorID+1)])
+	for n := maxCursorID; len(escaped) > maxCursorID; n-- {
+		start := id[:min(len(id), n)]
+		if s == Delayed { // the order is ascending, else descending
+			start += "\xff"
+		}
+		escaped = url.QueryEscape(start)
+	}
+	return score + " " + escaped
 }
 
 // decodeCursor is the opposite of encodeCursor, for a cursor that checkCursor accepts.
