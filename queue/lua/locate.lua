@@ -38,13 +38,17 @@ local function holder_of(line, entry)
   if not held.err and held[1] then return held[1][2], held[1][3] end
 end
 
--- on_shelf returns the job with an id that is stored on a shelf, or nil.
-local function on_shelf(shelf, id)
-  local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
+-- shelved returns the job with a score and a record on a shelf, of which one may be missing, or nil.
+local function shelved(shelf, id, score, record)
   local over = shelf.state == 'finished' and (not score or tonumber(score) <= now)
   if (score or record) and not over then
-    return {state = shelf.state, id = id, score = score, record = record and long_record(record) or nil, shelf = shelf}
+    return {state = shelf.state, id = id, score = score, record = record and long_record(record) or nil, size = record and #record or 0, shelf = shelf}
   end
+end
+
+-- on_shelf returns the job with an id that is stored on a shelf, or nil.
+local function on_shelf(shelf, id)
+  return shelved(shelf, id, call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id))
 end
 
 -- locate returns the job with an id, or nil.

@@ -132,6 +132,34 @@ local function purge(first, as_of, limit)
   return deleted, ''
 end
 
+-- change_together lets the functions of operate.lua read and remove the jobs of a step from their shelf
+-- together: a call for each takes Redis several times as long. It returns a function that ends the step.
+local function change_together(shelf, ids)
+  local scores, records, found = call('ZMSCORE', shelf.index, unpack(ids)), call('HMGET', shelf.jobs, unpack(ids)), {}
+  for i, job in ipairs(ids) do found[job] = shelved(shelf, job, scores[i], records[i]) end
+  local removed, moved, freed = {}, {}, 0
+  on_shelf = function(_, job)
+    local one = found[job]
+    found[job] = nil -- it may be there twice
+    return one
+  end
+  take_out = function(job)
+    removed[#removed + 1], freed = job.id, freed + job.size
+  end
+  enter = function(line, job, stored_record, ...)
+    local entry = call('XADD', KEYS[line], '*', 'id', job, 'job', stored_record, ...)
+    moved[#moved + 1], moved[#moved + 2] = job, line .. ' ' .. entry
+  end
+  return function()
+    if #removed > 0 then
+      call('ZREM', shelf.index, unpack(removed))
+      call('HDEL', shelf.jobs, unpack(removed))
+    end
+    if shelf.bytes_field and freed > 0 then call('HINCRBY', META, shelf.bytes_field, -freed) end
+    if #moved > 0 then call('HSET', MOVED, unpack(moved)) end
+  end
+end
+
 if verb == 'begin' then
   if stored.owner == owner then return show() end
   if stored.status then return {'known'} end
@@ -196,10 +224,15 @@ else
       count_now(name, n)
     end
   end
+  local finish_step
+  for _, shelf in ipairs(SHELVES) do
+    if shelf.state == stored.state and #ARGV > 8 then finish_step = change_together(shelf, {unpack(ARGV, 9)}) end
+  end
   for i = 9, #ARGV do
     local job = changed < room and ARGV[i] ~= '' and locate_in(stored.state, ARGV[i])
     if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
   end
+  if finish_step then finish_step() end
   for name, n in pairs(counted) do count_now(name, n) end
   examined = tonumber(ARGV[7])
   if ARGV[8] == 'done' or changed == room then status = 'done' end
