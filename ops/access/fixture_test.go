@@ -72,7 +72,7 @@ func (f *fixture) usersOf(users ...User) (*Users, string) {
 	f.must(err)
 	now := time.Now()
 	opened.now = func() time.Time {
-		now = now.Add(usersChecked)
+		now = now.Add(filesChecked)
 		return now
 	}
 	return opened, path

@@ -242,24 +242,12 @@ func replaceFile(path string, content func() ([]byte, fs.FileMode, error)) (err 
 // Users are the users of a file, which is read again when it has changed. It is safe for concurrent
 // use.
 type Users struct {
-	path   string
-	logger *slog.Logger
-	now    func() time.Time
+	watched
 
-	mu      sync.Mutex
-	checked time.Time
-	info    fs.FileInfo // of the file that was read last, also if it was refused
-	byName  map[string]User
-	cost    int // the highest of their hashes
-	refused error
-	said    time.Time // when that was logged
+	mu     sync.Mutex
+	byName map[string]User
+	cost   int // the highest of their hashes
 }
-
-// How often the file is looked at, and how often is logged that it is refused.
-const (
-	usersChecked = time.Second
-	usersRefused = time.Minute
-)
 
 // OpenUsers reads a file of users. Later changes that can't be read are logged, and the users stay
 // as they were. A nil logger means [slog.Default].
@@ -267,14 +255,15 @@ func OpenUsers(path string, logger *slog.Logger) (*Users, error) {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	u := &Users{path: path, logger: logger, now: time.Now}
-	users, info, err := readUsers(path)
-	if err != nil {
-		return nil, err
-	}
-	u.info, u.checked = info, u.now()
-	u.setLocked(users)
-	return u, nil
+	u := &Users{}
+	u.watched = watched{what: "users", path: path, logger: logger, now: time.Now, read: func() (map[string]fs.FileInfo, error) {
+		users, info, err := readUsers(path)
+		if err == nil {
+			u.setLocked(users)
+		}
+		return map[string]fs.FileInfo{path: info}, err
+	}}
+	return u, u.open()
 }
 
 func (u *Users) setLocked(users []User) {
@@ -292,45 +281,17 @@ func (u *Users) setLocked(users []User) {
 func (u *Users) Lookup(name string) (user User, found bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if now := u.now(); now.Sub(u.checked) >= usersChecked {
-		u.checked = now
-		u.refreshLocked()
-	}
+	u.refresh()
 	user, found = u.byName[name]
 	return user, found
 }
 
-// refreshLocked reads the file again if it has changed.
-func (u *Users) refreshLocked() {
-	info, err := os.Stat(u.path)
-	if err == nil && sameFile(info, u.info) {
-		u.complainLocked(u.refused)
-		return
-	}
-	var users []User
-	if err == nil {
-		u.said = time.Time{} // another file
-		users, u.info, err = readUsers(u.path)
-	}
-	if u.complainLocked(err); err != nil {
-		return
-	}
-	u.setLocked(users)
-	u.logger.Info("the file of users was read again", "file", u.path, "users", len(users))
-}
-
-// complainLocked logs why the file is refused, once a minute while it is.
-func (u *Users) complainLocked(err error) {
-	if u.refused = err; err == nil || u.checked.Sub(u.said) < usersRefused {
-		return
-	}
-	u.said = u.checked
-	u.logger.Error("the file of users can't be read: the users stay as they were", "file", u.path, "error", err)
-}
-
-// sameFile reports whether a file has not changed.
-func sameFile(a, b fs.FileInfo) bool {
-	return b != nil && os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
+// Err returns why the file is refused as it is now, nil if it is not.
+func (u *Users) Err() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.refresh()
+	return u.refused
 }
 
 // compare reports whether a password is that of a hash. Without a hash it takes as long and returns
