@@ -47,8 +47,8 @@ type Config struct {
 	Middleware []queue.Middleware
 
 	// Hooks answer POST /hooks/NAME, which is not below /api/v1. Their signatures say who makes the
-	// request, not Authorize.
-	Hooks []access.Hook
+	// request, not Authorize. Nil means none.
+	Hooks *access.Hooks
 
 	// Timeout bounds a request that is no stream; zero means 10 s.
 	Timeout time.Duration
@@ -70,9 +70,10 @@ type Handler struct {
 	document   document
 	waits      limit // of requests that wait
 	streams    limit
+	askAgain   time.Duration // after which a stream asks whether its principal may still see the queue
 	deliveries limit
-	hooks      map[string]access.Hook // by name
-	now        func() time.Time       // of signatures
+	hooks      *access.Hooks
+	now        func() time.Time // of signatures
 	scales     scales
 	requests   sync.Map // those with an Idempotency-Key that are being served
 
@@ -108,10 +109,12 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 		waits:      limit{max: maxWaits, maxEach: maxWaitsEach, maxQueues: maxWaitQueues, linger: waitLinger},
 		streams:    limit{max: maxStreams, maxEach: maxStreamsEach, maxQueues: maxStreams},
 		deliveries: limit{max: maxDeliveries, maxEach: maxDeliveriesEach, maxQueues: maxDeliveries},
+		askAgain:   askAgain,
+		hooks:      config.Hooks,
 		now:        time.Now,
 	}
-	if err := h.addHooks(config.Hooks); err != nil {
-		return nil, err
+	if h.hooks == nil {
+		h.hooks = &access.Hooks{}
 	}
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil

@@ -39,24 +39,9 @@ var hookHeaders = []string{
 	"Skidway-Signature", "Stripe-Signature", "Webhook-Signature", "X-Hub-Signature", "X-Hub-Signature-256",
 }
 
-// addHooks checks the hooks of the configuration.
-func (h *Handler) addHooks(hooks []access.Hook) error {
-	h.hooks = map[string]access.Hook{}
-	for _, hook := range hooks {
-		if err := hook.Validate(); err != nil {
-			return err
-		}
-		if _, twice := h.hooks[hook.Name]; twice {
-			return invalidField("hooks", "hook %s is there twice", hook.Name)
-		}
-		h.hooks[hook.Name] = hook
-	}
-	return nil
-}
-
 // deliver adds the job of a request to a hook. A request that is repeated within 24 hours adds nothing.
 func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) error {
-	hook, known := h.hooks[name]
+	hook, known := h.hooks.Lookup(name)
 	if !known {
 		return problem("not-found", "there is no such hook")
 	}

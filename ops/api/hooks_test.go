@@ -23,10 +23,14 @@ var hookTime = time.Unix(1_800_000_000, 0)
 
 // setupHooks returns a fixture with the hooks ci (github) and shop (stripe), whose bodies have at most 1 KiB.
 func setupHooks(t testing.TB) *fixture {
-	f := setupOn(t, redistest.DB(t), api.Config{MaxPayload: 1 << 10, Hooks: []access.Hook{
-		{Name: "ci", Scheme: "github", Secrets: []string{"an older secret, of 16", hookSecret}, Queue: "mail", Kind: "ci.push"},
-		{Name: "shop", Scheme: "stripe", Secrets: []string{hookSecret}, Queue: "shop", Kind: "exec.run"},
-	}})
+	hooks, err := access.NewHooks(
+		access.Hook{Name: "ci", Scheme: "github", Secrets: []string{"an older secret, of 16", hookSecret}, Queue: "mail", Kind: "ci.push"},
+		access.Hook{Name: "shop", Scheme: "stripe", Secrets: []string{hookSecret}, Queue: "shop", Kind: "exec.run"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := setupOn(t, redistest.DB(t), api.Config{MaxPayload: 1 << 10, Hooks: hooks})
 	f.handler.SetNow(hookTime)
 	return f
 }
@@ -113,7 +117,7 @@ func TestDeliveriesAreRefused(t *testing.T) {
 	if names, err := f.queues.Queues(t.Context()); err != nil || len(names) != 0 {
 		t.Errorf("jobs were added: %v, %v", names, err)
 	}
-	if _, err := api.New(f.queues.DB(), api.Config{Hooks: []access.Hook{{Name: "ci", Scheme: "github", Secrets: []string{hookSecret}, Queue: "*", Kind: "k"}}}); err == nil {
+	if _, err := access.NewHooks(access.Hook{Name: "ci", Scheme: "github", Secrets: []string{hookSecret}, Queue: "*", Kind: "k"}); err == nil {
 		t.Error("a hook for all queues is possible")
 	}
 }

@@ -20,7 +20,7 @@ type Flags struct {
 	proxies  []string
 	redact   ops.Redact
 	file     string // with hooks
-	hooks    []access.Hook
+	hooks    *access.Hooks
 	own      *pflag.FlagSet // all but the addresses
 }
 
@@ -76,7 +76,7 @@ func (f *Flags) Complete(logger *slog.Logger) error {
 		if f.API == "" {
 			return cli.WrongUsage("--hooks is for a server of the API: give --serve too")
 		}
-		hooks, err := readHooks(f.file)
+		hooks, err := access.OpenHooks(f.file, logger)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 
 // withHealth returns a handler that also answers for health, readiness and, if wanted, metrics. (A
 // mux would redirect a path with "..".)
-func withHealth(c Config, withMetrics bool, next http.Handler) (http.Handler, error) {
+func withHealth(c Config, flags *Flags, withMetrics bool, next http.Handler) (http.Handler, error) {
 	paths := map[string]http.Handler{
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }),
 		"/readyz":  c.Ready,
@@ -26,6 +26,7 @@ func withHealth(c Config, withMetrics bool, next http.Handler) (http.Handler, er
 	if c.Ready == nil {
 		paths["/readyz"] = readiness(c.DB)
 	}
+	paths["/readyz"] = withRefusals(paths["/readyz"], flags)
 	if withMetrics {
 		queues, err := queue.NewClient(c.DB, nil)
 		if err != nil {
@@ -52,6 +53,20 @@ func readiness(db *skidway.DB) http.Handler {
 			return
 		}
 		_, _ = fmt.Fprintln(w, "ready")
+	})
+}
+
+// withRefusals adds a line for each file that is refused, because of which a server is not less ready: it goes
+// on with what the file had before.
+func withRefusals(ready http.Handler, flags *Flags) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ready.ServeHTTP(w, r)
+		if users := flags.gate.Users; users != nil && users.Err() != nil {
+			_, _ = fmt.Fprintln(w, "the file of users is refused: see the log")
+		}
+		if hooks := flags.hooks; hooks != nil && hooks.Err() != nil {
+			_, _ = fmt.Fprintln(w, "the file of hooks is refused: see the log")
+		}
 	})
 }
 

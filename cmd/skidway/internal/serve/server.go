@@ -73,7 +73,7 @@ func (f *Flags) Listen(c Config) (*Servers, error) {
 // openAPI opens the server of the API.
 func (s *Servers) openAPI() error {
 	config := s.flags.gate
-	config.Hooks = len(s.flags.hooks) > 0
+	config.Hooks = s.flags.hooks != nil
 	gate, err := access.NewGate(s.config.DB, config)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Servers) openAPI() error {
 }
 
 // newAPI returns the handler of the API.
-func (s *Servers) newAPI(hooks []access.Hook, authorize func(*http.Request) (*access.Principal, error)) (*api.Handler, error) {
+func (s *Servers) newAPI(hooks *access.Hooks, authorize func(*http.Request) (*access.Principal, error)) (*api.Handler, error) {
 	client := s.config.Telemetry.Client(s.config.Queue)
 	return api.New(s.config.DB, api.Config{
 		Authorize: authorize, BasePath: s.flags.gate.BasePath, Ops: s.ops, Logger: s.config.Logger,
@@ -141,7 +141,7 @@ func (s *Servers) openDash() error {
 
 // open makes a server listen, whose handler is next behind a gate, and returns its URL without a path.
 func (s *Servers) open(one *server, address string, gate *access.Gate, withMetrics bool, next http.Handler) (url string, err error) {
-	routes, err := withHealth(s.config, withMetrics, next)
+	routes, err := withHealth(s.config, s.flags, withMetrics, next)
 	if err == nil {
 		one.Listener, err = net.Listen("tcp", address)
 	}
