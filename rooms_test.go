@@ -74,7 +74,7 @@ ops/dash/internal/stream:
 ops/dash/internal/words:
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/serve cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: internal/escape ops/access queue distribute distribute/accesslog distribute/chat distribute/stream
-cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/telemetry ops queue delayed workers workers/stats workers/kinds cmd/skidway/internal/remote
+cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/telemetry ops ops/access queue delayed workers workers/stats workers/kinds cmd/skidway/internal/remote
 cmd/skidway/internal/remote: cmd/skidway/internal/cli ops ops/api queue workers/stats
 cmd/skidway/internal/telemetry: cmd/skidway/internal/cli queue workers workers/otel
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/telemetry cmd/skidway/internal/jobs cmd/skidway/internal/serve queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo

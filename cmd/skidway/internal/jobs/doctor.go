@@ -14,6 +14,7 @@ import (
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/ops"
+	"skidway/ops/access"
 )
 
 // Doctor returns the command "doctor".
@@ -25,19 +26,22 @@ func Doctor(a *cli.App) *cobra.Command {
 timeouts, clock, latency, permissions of the user, and the queues and log
 channels in it. Each check prints ok, warning or problem, the consequence, and
 the exact lines to change. Checks that the server does not allow are "unknown".
-It changes nothing.
+It changes nothing. --users also checks a file of users, which a server that
+runs goes on without when it can't read a change of it.
 
 The exit code is 1 when there is a problem, 0 with warnings only.`,
 		Example: `  skidway doctor
-  skidway doctor --redis redis://queue.example.com:6379 -o json`,
+  skidway doctor --redis redis://queue.example.com:6379 -o json
+  skidway doctor --users users.yaml`,
 		Args: cobra.NoArgs,
 	}
+	users := c.Flags().String("users", "", "`FILE` of users that is checked too")
 	output := cli.OutputFlag(a, c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(c.Context(), a, output.Word) })
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(c.Context(), a, *users, output.Word) })
 	return c
 }
 
-func examine(ctx context.Context, a *cli.App, format string) (err error) {
+func examine(ctx context.Context, a *cli.App, users, format string) (err error) {
 	// Not a.Open: that refuses an unfit server, and this command reports why it is
 	// unfit. Without patience: a server that does not answer now is a finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
@@ -49,6 +53,9 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 	if err != nil {
 		return err
 	}
+	if users != "" {
+		findings = append(findings, examineUsers(users))
+	}
 	view := findingsView{db.String(), findings}
 	if err := a.Print(cmp.Or(format, "table"), view.table, view.csv, view.json); err != nil {
 		return err
@@ -57,6 +64,15 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 		return fmt.Errorf("%d of %d checks found a problem", n, len(findings))
 	}
 	return nil
+}
+
+// examineUsers checks a file of users.
+func examineUsers(path string) ops.Finding {
+	users, err := access.ReadUsers(path)
+	if err != nil {
+		return ops.Finding{Topic: "users", Rank: ops.Problem, Found: err.Error(), Why: "servers that run keep the users that the file had before, and others do not start"}
+	}
+	return ops.Finding{Topic: "users", Rank: ops.Fine, Found: ops.Plural(len(users), "user") + " in " + path}
 }
 
 // A findingsView prints findings.
