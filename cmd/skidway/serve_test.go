@@ -26,6 +26,7 @@ import (
 type server struct {
 	*fixture
 	url, token string
+	process    *processtest.Process
 }
 
 // serve starts the server, with a token for scopes.
@@ -58,11 +59,11 @@ func (d *fixture) server(p *processtest.Process, scopes []string) *server {
 	if err != nil {
 		d.Fatal(err)
 	}
-	return &server{d, "http://" + address, token}
+	return &server{d, "http://" + address, token, p}
 }
 
-// do sends a request with the token and returns the status and the answer.
-func (s *server) do(method, path, body string) (int, string) {
+// request returns a request with the token.
+func (s *server) request(method, path, body string) *http.Request {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -72,6 +73,18 @@ func (s *server) do(method, path, body string) (int, string) {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	return r
+}
+
+// do sends a request with the token and returns the status and the answer.
+func (s *server) do(method, path, body string) (int, string) {
+	s.Helper()
+	return s.send(s.request(method, path, body))
+}
+
+// send sends a request and returns the status and the answer.
+func (s *server) send(r *http.Request) (int, string) {
+	s.Helper()
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.Fatal(err)
@@ -96,6 +109,9 @@ func TestServeAnswersTokens(t *testing.T) {
 		if code, text := s.do("GET", path, ""); code != want {
 			t.Errorf("%s: %d %s, want %d", path, code, text, want)
 		}
+	}
+	if strings.Contains(s.process.Output(), strings.Split(s.token, "_")[2]) {
+		t.Errorf("the token is in the log: %s", s.process.Output())
 	}
 	s.token = "skd_none_none"
 	for path, want := range map[string]int{"/skidway/healthz": 200, "/skidway/readyz": 200, "/skidway/metrics": 401, "/skidway/api/v1/whoami": 401} {
