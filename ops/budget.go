@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"skidway"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -149,6 +151,14 @@ func (b *budget) call(f func() error) error {
 	err := f()
 	b.spend(time.Since(began), 1)
 	return err
+}
+
+// measurePath measures a PING if the latest one was too long ago.
+func (b *budget) measurePath(ctx context.Context, db *skidway.DB) error {
+	conn := handle.Conn(db)
+	return conn.Retry(ctx, func() error {
+		return b.ping(ctx, func(ctx context.Context) error { return conn.Ping(ctx).Err() })
+	})
 }
 
 // ping measures a PING if the latest one was too long ago.

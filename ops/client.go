@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"skidway"
-	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -25,12 +24,12 @@ type Config struct {
 
 // A Client reads the state of queues and workers. It is safe for concurrent use.
 type Client struct {
-	queues   *queue.Client
-	rules    []Rule
-	budget   *budget          // of searches
-	changes  *budget          // of operations
-	now      func() time.Time // by which a page of a search ends
-	redactor *redactor        // nil: nothing is hidden
+	queues     *queue.Client
+	rules      []Rule
+	budget     *budget          // of searches
+	now        func() time.Time // by which a page of a search ends
+	redactor   *Redactor        // nil: nothing is hidden
+	operations *Operations
 }
 
 // NewClient returns a client for the Redis of a client of the queues. A nil config means the
@@ -47,7 +46,9 @@ func NewClient(queues *queue.Client, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{queues, rules, newBudget(searchShare), newBudget(operationShare), time.Now, redactor}, nil
+	c := &Client{queues: queues, rules: rules, budget: newBudget(searchShare), now: time.Now, redactor: redactor}
+	c.operations = &Operations{c, newBudget(operationShare)}
+	return c, nil
 }
 
 // A NoQueueError reports that there is no queue of a name.
@@ -96,15 +97,9 @@ func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) 
 	return []string{q.Name()}, nil
 }
 
-// Now returns the time by the clock of Redis. On a Cluster it is that of any master: for what is
-// compared with the times of a queue, use the time of its [queue.Depth].
-func (c *Client) Now(ctx context.Context) (now time.Time, err error) {
-	db := handle.Conn(c.queues.DB())
-	err = db.Retry(ctx, func() (err error) {
-		now, err = db.Time(ctx).Result()
-		return err
-	})
-	return now, err
+// Now is [queue.Client.Now].
+func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
+	return c.queues.Now(ctx, name)
 }
 
 // Jobs returns the number of jobs in all states.

@@ -47,12 +47,12 @@
 //
 // A change of many jobs, such as the retry of all dead jobs that match, is an operation:
 //
-//	asked, err := client.Ask(ctx, ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: match, Rate: 100})
+//	asked, err := client.Operations().Ask(ctx, ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: match, Rate: 100})
 //	fmt.Println("Retry", asked) // "12,000 dead jobs"
-//	run, err := client.Begin(ctx, asked)
+//	run, err := client.Operations().Begin(ctx, asked)
 //	err = run.Run(ctx, func(op queue.Operation) { fmt.Println(op.Changed) })
 //
-// [Client.Ask] counts the jobs as of a time by Redis's clock, AsOf, for at most 2 s. The promise is
+// [Operations.Ask] counts the jobs as of a time by Redis's clock, AsOf, for at most 2 s. The promise is
 // that an operation changes each job that matched then at most once, and no other one: a job that
 // came into the state at AsOf or later is left alone, also one that matched, left and came again. If
 // all were counted, no more than that number are changed. Its count of changed jobs is exact.
@@ -65,8 +65,8 @@
 // jobs, reads no jobs: its steps find them.
 //
 // One process at a time has the turn of a queue, for 15 s after each step. If it dies the operation
-// is interrupted: [Client.Continue] takes it over from the cursor of its last step, under the name of
-// another owner, and refuses the steps of the process that had it before. [Client.StopOperation] stops
+// is interrupted: [Operations.Continue] takes it over from the cursor of its last step, under the name of
+// another owner, and refuses the steps of the process that had it before. [Operations.Stop] stops
 // one whichever process runs it. Continuing does not ask again: Match, AsOf and the count stay.
 //
 // [Change.Rate] bounds the jobs changed in a second. Without it an operation uses at most half of

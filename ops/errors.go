@@ -23,18 +23,10 @@ func (c *Client) Errors(ctx context.Context, name, kind string, limit int) (grou
 	all, err := stats.Errors(ctx, c.queues, q.Name(), stats.MaxErrorGroups)
 	for _, group := range all {
 		if (kind == "" || kind == group.Kind) && len(groups) < limit {
-			groups = append(groups, c.hideGroup(group))
+			groups = append(groups, c.redactor.group(group))
 		}
 	}
 	return groups, err
-}
-
-// hideGroup hides values in the texts of a group.
-func (c *Client) hideGroup(group stats.ErrorGroup) stats.ErrorGroup {
-	if text := c.HideText(group.Error); text != group.Error || c.HideText(group.Shape) != group.Shape {
-		group.Error, group.Shape = text, stats.Shape(text)
-	}
-	return group
 }
 
 // GroupMatch returns a filter expression for the jobs that have an error of a group.
@@ -91,7 +83,7 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 			report.Unreadable = append(report.Unreadable, err)
 		}
 		for _, group := range found[i] {
-			if group = c.hideGroup(group); f.matches(group) {
+			if group = c.redactor.group(group); f.matches(group) {
 				found := dayOf(name, group)
 				if found.New = group.First.After(f.Since); found.New {
 					report.New++

@@ -55,29 +55,29 @@ func (s *Sampler) AwayAfter(ctx context.Context, away error) error {
 	return s.state.Away
 }
 
-// CountOthers makes the client believe that others count as many jobs as it allows, and refuse more at
+// CountOthers makes the operations believe that others count as many jobs as they allow, and refuse more at
 // once.
-func (c *Client) CountOthers() {
-	c.changes.maxWait = time.Millisecond
+func (o *Operations) CountOthers() {
+	o.budget.maxWait = time.Millisecond
 	for range maxSearches {
-		c.changes.slots <- struct{}{}
+		o.budget.slots <- struct{}{}
 	}
 }
 
-// SharesBudget reports whether all operations of the client have one budget.
-func (c *Client) SharesBudget() bool {
+// SharesBudget reports whether all operations have one budget.
+func (o *Operations) SharesBudget() bool {
 	f, _ := parseFilter("")
-	first, second := c.newReader(nil, f, "", time.Time{}, ""), c.newReader(nil, f, "", time.Time{}, "")
+	first, second := o.newReader(nil, f, "", time.Time{}, ""), o.newReader(nil, f, "", time.Time{}, "")
 	return first.budget == second.budget && first.budget.share == operationShare
 }
 
 // LeftOnABusyMachine returns what is left of the budget of operations after round trips that took some
 // time, while Redis did nothing for the queue.
-func (c *Client) LeftOnABusyMachine(ctx context.Context, q *queue.Queue, took time.Duration) time.Duration {
+func (o *Operations) LeftOnABusyMachine(ctx context.Context, q *queue.Queue, took time.Duration) time.Duration {
 	at := time.Now()
-	c.changes.now = func() time.Time { return at }
+	o.budget.now = func() time.Time { return at }
 	f, _ := parseFilter("")
-	r := c.newReader(q, f, "", time.Time{}, "")
+	r := o.newReader(q, f, "", time.Time{}, "")
 	r.settle(ctx)
 	r.spent += r.budget.spend(took, 0)
 	r.settle(ctx)

@@ -56,7 +56,7 @@ func parseFilter(match string) (*filter.Filter, error) {
 // A jobRecord is a job as a filter sees it, without its hidden values: else a filter could find them
 // out. It is used for one job after the other.
 type jobRecord struct {
-	redactor *redactor
+	redactor *Redactor
 	job      *queue.Job
 	view     []byte   // the args without hidden values; nil until they are needed
 	texts    []string // what Value returned last
@@ -87,7 +87,7 @@ func (r *jobRecord) Value(field int, path []string) filter.Value {
 	case attemptsField:
 		return filter.OfInt(int64(job.Attempts))
 	case errorField:
-		return filter.OfTexts(r.errors(r.redactor.text))
+		return filter.OfTexts(r.errors(r.redactor.Text))
 	case shapeField:
 		return filter.OfTexts(r.errors(r.redactor.shape))
 	case enqueuedField:

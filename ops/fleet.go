@@ -183,7 +183,7 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	for _, worker := range fleet.Workers {
 		slices.SortFunc(worker.Jobs, func(a, b *queue.Job) int { return a.Taken.Compare(b.Taken) })
 	}
-	fleet.Now, err = c.Now(ctx)
+	fleet.Now, err = c.Now(ctx, "")
 	return fleet, err
 }
 

@@ -11,32 +11,20 @@ import (
 	"skidway/queue"
 )
 
-// Hide returns the view of a job without its hidden values, in which [Hidden] stands for each. It is
-// the same job if nothing is hidden.
-func (c *Client) Hide(job *queue.Job) *queue.Job { return c.redactor.job(job) }
-
-// HideSchedule is [Client.Hide] for a schedule.
-func (c *Client) HideSchedule(s queue.CronSchedule) queue.CronSchedule {
-	if c.redactor != nil {
-		s.Args, s.Options = c.redactor.data(s.Args), c.redactor.options(s.Options)
-	}
-	return s
-}
-
-// HideText hides values in a text, such as a log line, a progress or an error.
-func (c *Client) HideText(text string) string { return c.redactor.text(text) }
+// Redactor returns what hides values in all that the client returns.
+func (c *Client) Redactor() *Redactor { return c.redactor }
 
 // Job returns a job in any state, as [queue.Client.Get] does, without its hidden values.
 func (c *Client) Job(ctx context.Context, id string) (*queue.Job, error) {
 	job, err := c.queues.Get(ctx, id)
-	return c.Hide(job), err
+	return c.redactor.Job(job), err
 }
 
 // Log returns the last lines that a job logged, without their hidden values.
 func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 	lines, err := c.queues.Log(ctx, id)
 	for i := range lines {
-		lines[i] = c.HideText(lines[i])
+		lines[i] = c.redactor.Text(lines[i])
 	}
 	return lines, err
 }
@@ -54,12 +42,12 @@ func (c *Client) Reveal(ctx context.Context, id string) (*queue.Job, error) {
 	return c.queues.Get(ctx, id)
 }
 
-// Restore returns args that were edited in the view of [Client.Hide], with the values that were
+// Restore returns args that were edited in the view of [Redactor.Job], with the values that were
 // hidden there. The error is a [queue.ErrInvalid] if [Hidden] stands at another place than in the
 // view. The caller must see to it that who edited them has the right to reveal: the values can go to
 // another place with the args around them.
-func (c *Client) Restore(job *queue.Job, edited []byte) ([]byte, error) {
-	view := c.redactor.data(job.Args)
+func (r *Redactor) Restore(job *queue.Job, edited []byte) ([]byte, error) {
+	view := r.data(job.Args)
 	if bytes.Equal(view, job.Args) {
 		return edited, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"skidway"
 	"skidway/internal/filter"
 	"skidway/internal/rdb"
 	"skidway/queue"
@@ -58,7 +59,7 @@ func (c *Change) validate() (*filter.Filter, error) {
 }
 
 // A Question is a change whose jobs have been counted. It is what a person is asked before
-// [Client.Begin], which accepts it for 15 minutes.
+// [Operations.Begin], which accepts it for 15 minutes.
 type Question struct {
 	Change
 	Count   int
@@ -67,7 +68,7 @@ type Question struct {
 
 	// ID is that of the operation to begin; empty means a new one. Request is a digest of what asks
 	// for it, which [queue.Operation] keeps. With both, a request can be repeated: the second
-	// [Client.Begin] has the error [ErrBegun].
+	// [Operations.Begin] has the error [ErrBegun].
 	ID, Request string
 }
 
@@ -117,16 +118,26 @@ func refusal(op *queue.Operation) error {
 	return fmt.Errorf("operation %s: %s", op.ID, op.Refused)
 }
 
+// Operations asks for operations, begins, lists and stops them. All operations of a client, and the
+// questions before them, together use at most half of Redis's time. It is safe for concurrent use.
+type Operations struct {
+	client *Client
+	budget *budget
+}
+
+// Operations returns the operations of the queues of the client.
+func (c *Client) Operations() *Operations { return c.operations }
+
 // Ask counts the jobs that a change is to change. Without a filter their number is known; with
 // one they are read, for at most 2 s; all questions and operations of a client together use at most
 // half of Redis's time. Nothing is changed. The error is a [BusyError] while two others are counted.
-func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
+func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) {
 	f, err := change.validate()
 	if err != nil {
 		return nil, err
 	}
 	change.Match = f.String()
-	q, err := c.queues.Queue(change.Queue)
+	q, err := o.client.queues.Queue(change.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -146,15 +157,15 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 		asked.Count = InState(depth, change.State)
 		return asked, err
 	}
-	if err := c.changes.enter(ctx); err != nil {
+	if err := o.budget.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer c.changes.leave()
-	deadline := c.now().Add(maxCountTime)
-	r := c.newReader(q, f, change.State, asked.AsOf, "")
+	defer o.budget.leave()
+	deadline := o.client.now().Add(maxCountTime)
+	r := o.newReader(q, f, change.State, asked.AsOf, "")
 	defer r.end()
 	for more := true; more; {
-		if asked.AtLeast = !c.now().Before(deadline); asked.AtLeast {
+		if asked.AtLeast = !o.client.now().Before(deadline); asked.AtLeast {
 			break
 		}
 		if err := r.wait(ctx); err != nil {
@@ -172,12 +183,12 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 // Begin begins the operation that a question asked for. The error is an [OperationRunningError] if
 // another one of the queue runs, [ErrQuestionExpired] if the question is old. [OperationRun.Run]
 // then changes the jobs. If Redis did not answer, the operation may have been begun, and nothing runs
-// it: then [OperationRun.Recover] of the run that is returned too finds that out.
-func (c *Client) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
+// it: then a run is returned with the error, whose Run finds that out and goes on.
+func (o *Operations) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
 	if _, err := asked.validate(); err != nil {
 		return nil, err
 	}
-	return c.take(ctx, "begin", queue.Operation{
+	return o.take(ctx, "begin", queue.Operation{
 		ID: asked.ID, Request: asked.Request,
 		Queue: asked.Queue, Do: asked.Do, State: asked.State, Match: asked.Match, Priority: asked.Priority, Rate: asked.Rate, By: asked.By,
 		Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf,
@@ -186,54 +197,68 @@ func (c *Client) Begin(ctx context.Context, asked *Question) (*OperationRun, err
 
 // Continue continues an operation that was stopped or interrupted, from where it was. It is
 // interrupted if the process that ran it has made no step for 15 s.
-func (c *Client) Continue(ctx context.Context, id string) (*OperationRun, error) {
-	op, err := c.Operation(ctx, id)
+func (o *Operations) Continue(ctx context.Context, id string) (*OperationRun, error) {
+	op, err := o.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return c.take(ctx, "continue", op)
+	return o.take(ctx, "continue", op)
 }
 
-// take takes the turn of an operation. With an error of Redis, it returns the run all the same.
-func (c *Client) take(ctx context.Context, do string, op queue.Operation) (*OperationRun, error) {
-	q, err := c.queues.Queue(op.Queue)
+// take takes the turn of an operation. If the reply of Redis was lost, it returns the run with the error.
+func (o *Operations) take(ctx context.Context, do string, op queue.Operation) (*OperationRun, error) {
+	q, err := o.client.queues.Queue(op.Queue)
 	if err != nil {
 		return nil, err
 	}
-	r := &OperationRun{client: c, queue: q, owner: rand.Text()}
-	if r.Operation, err = q.Operate(ctx, op, r.call(queue.OperationCall{Do: do, MaxAge: maxQuestionAge})); err != nil {
+	r := &OperationRun{operations: o, queue: q, owner: rand.Text()}
+	r.Operation, err = q.Operate(ctx, op, r.call(queue.OperationCall{Do: do, MaxAge: maxQuestionAge}))
+	if r.lost = isLost(err); r.lost {
 		return r, err
 	}
-	return r, r.open()
+	if err == nil {
+		err = r.open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-// Operation returns an operation by its id. The error is [ErrNoOperation] if there is none.
-func (c *Client) Operation(ctx context.Context, id string) (queue.Operation, error) {
-	all, err := queue.Operations(ctx, c.queues, id)
+// isLost reports whether Redis may have done what it was sent, because its reply was lost.
+func isLost(err error) bool {
+	var unknown *skidway.OutcomeUnknownError
+	late := unreachable(err) || errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded)
+	return late && !rdb.Refused(err)
+}
+
+// Get returns an operation by its id. The error is [ErrNoOperation] if there is none.
+func (o *Operations) Get(ctx context.Context, id string) (queue.Operation, error) {
+	all, err := queue.Operations(ctx, o.client.queues, id)
 	if err != nil {
 		return queue.Operation{}, err
 	}
 	return all[0], refusal(&all[0])
 }
 
-// Operations returns the last 100 operations of all queues, the latest first.
-func (c *Client) Operations(ctx context.Context) ([]queue.Operation, error) {
-	all, err := queue.Operations(ctx, c.queues)
+// List returns the last 100 operations of all queues, the latest first.
+func (o *Operations) List(ctx context.Context) ([]queue.Operation, error) {
+	all, err := queue.Operations(ctx, o.client.queues)
 	return slices.DeleteFunc(all, func(op queue.Operation) bool { return op.Refused != "" }), err
 }
 
-// StopOperation stops an operation, whichever process runs it, and returns it: no more jobs are
-// changed after that. An operation that has ended stays as it is.
-func (c *Client) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
-	return c.stop(ctx, id, "")
+// Stop stops an operation, whichever process runs it, and returns it: no more jobs are changed after
+// that. An operation that has ended stays as it is.
+func (o *Operations) Stop(ctx context.Context, id string) (queue.Operation, error) {
+	return o.stop(ctx, id, "")
 }
 
-func (c *Client) stop(ctx context.Context, id, why string) (queue.Operation, error) {
-	op, err := c.Operation(ctx, id)
+func (o *Operations) stop(ctx context.Context, id, why string) (queue.Operation, error) {
+	op, err := o.Get(ctx, id)
 	if err != nil {
 		return op, err
 	}
-	q, err := c.queues.Queue(op.Queue)
+	q, err := o.client.queues.Queue(op.Queue)
 	if err != nil {
 		return op, err
 	}

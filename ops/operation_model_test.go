@@ -125,7 +125,7 @@ func (c *operationCase) meddle() {
 // run runs the operation in one process after the other until it is done.
 func (c *operationCase) run(asked *ops.Question) queue.Operation {
 	c.Helper()
-	run, err := c.client.Begin(c.Context(), asked)
+	run, err := c.client.Operations().Begin(c.Context(), asked)
 	c.must(err)
 	var before []*ops.OperationRun
 	for run.Operation.Status != "done" {
@@ -139,14 +139,14 @@ func (c *operationCase) run(asked *ops.Question) queue.Operation {
 			break
 		}
 		c.meddle()
-		op, err := c.client.Operation(c.Context(), run.Operation.ID)
+		op, err := c.client.Operations().Get(c.Context(), run.Operation.ID)
 		c.must(err)
 		if run.Operation = op; op.Status == "done" {
 			break // its reply was lost
 		}
 		c.must(c.db.HSet(c.Context(), c.db.Prefix()+":{"+c.name+":0}:operation", "until", 1).Err())
 		before = append(before, run)
-		run, err = c.client.Continue(c.Context(), op.ID)
+		run, err = c.client.Operations().Continue(c.Context(), op.ID)
 		c.must(err)
 		stale := before[c.random.IntN(len(before))]
 		stale.Operation.Status = "running"
@@ -170,7 +170,7 @@ func TestOperationUnderKillsAndLostRepliesChangesEachJobOnce(t *testing.T) {
 			c := &operationCase{f, line, fmt.Sprint("q", seed), random, map[string]bool{}, 0}
 			c.bury(1 + random.IntN(400))
 			c.meddle() // before it begins
-			asked, err := f.client.Ask(t.Context(), ops.Change{Queue: c.name, Do: "retry", State: queue.Dead, Match: `kind == "odd"`})
+			asked, err := f.client.Operations().Ask(t.Context(), ops.Change{Queue: c.name, Do: "retry", State: queue.Dead, Match: `kind == "odd"`})
 			f.must(err)
 			for id, died := range c.change { // those that died again by then match too
 				job, err := f.queues.Get(t.Context(), id)

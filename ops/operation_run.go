@@ -58,13 +58,13 @@ type aheadPage struct {
 	err  error
 }
 
-func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
-	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: c.changes, record: jobRecord{redactor: c.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+func (o *Operations) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
+	return &reader{client: o.client, queue: q, state: state, asOf: asOf, budget: o.budget, record: jobRecord{redactor: o.client.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
 }
 
 // wait blocks until there is some of Redis's time for the operation.
 func (r *reader) wait(ctx context.Context) error {
-	if err := r.client.measurePath(ctx, r.budget); err != nil {
+	if err := r.budget.measurePath(ctx, r.client.queues.DB()); err != nil {
 		return err
 	}
 	if now := r.client.now(); r.budget.wait() > 0 && now.Sub(r.settled) > settleEvery {
@@ -152,18 +152,19 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 type OperationRun struct {
 	Operation queue.Operation // as of the last step
 
-	client *Client
-	queue  *queue.Queue
-	owner  string
-	reader *reader
-	sent   int       // jobs examined that steps have reported
-	size   int       // of the next step
-	max    int       // of steps
-	weigh  bool      // the next step
-	proved int       // steps that may follow without being weighed
-	last   time.Time // of the last one
-	credit float64   // jobs that the rate allows now
-	filled time.Time
+	operations *Operations
+	queue      *queue.Queue
+	owner      string
+	lost       bool // the reply that would have shown the operation
+	reader     *reader
+	sent       int       // jobs examined that steps have reported
+	size       int       // of the next step
+	max        int       // of steps
+	weigh      bool      // the next step
+	proved     int       // steps that may follow without being weighed
+	last       time.Time // of the last one
+	credit     float64   // jobs that the rate allows now
+	filled     time.Time
 }
 
 // open makes the operation ready to run, unless Redis refused it.
@@ -173,23 +174,23 @@ func (r *OperationRun) open() error {
 	}
 	f, err := parseFilter(r.Operation.Match)
 	if err == nil {
-		r.reader = r.client.newReader(r.queue, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
+		r.reader = r.operations.newReader(r.queue, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
 	}
 	return err
 }
 
-// Recover returns nil if the operation was begun by a call of [Client.Begin] that Redis did not
-// answer: then Run runs it. It blocks until Redis answers, for at most 15 s; another process may
-// continue the operation then. The error is [ErrNoOperation] if it was not begun.
-func (r *OperationRun) Recover(ctx context.Context) error {
+// recover makes an operation ready to run whose beginning Redis did not confirm. It blocks until Redis
+// answers, for at most 15 s; another process may continue the operation then. The error is
+// [ErrNoOperation] if it was not begun.
+func (r *OperationRun) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, turnLength)
 	defer cancel()
 	for pause := (rdb.Backoff{}); ; {
-		_, err := r.client.Operation(ctx, r.Operation.ID)
+		_, err := r.operations.Get(ctx, r.Operation.ID)
 		if err == nil { // to begin it again begins nothing, and returns it if this process has begun it
 			var op queue.Operation
 			if op, err = r.queue.Operate(ctx, r.Operation, r.call(queue.OperationCall{Do: "begin", MaxAge: maxQuestionAge})); err == nil {
-				r.Operation = op
+				r.Operation, r.lost = op, false
 				return r.open()
 			}
 		}
@@ -201,11 +202,17 @@ func (r *OperationRun) Recover(ctx context.Context) error {
 
 // Run changes jobs until the operation is done or stopped, and returns nil then. It calls report
 // after each step. If ctx ends, or Redis fails for long, the operation is interrupted, and
-// [Client.Continue] continues it later. Another error also stops it. [ErrContinued] means that
-// another process has continued it, because this one had made no step for too long.
+// [Operations.Continue] continues it later. Another error also stops it. [ErrContinued] means that
+// another process has continued it, because this one had made no step for too long. After a lost
+// beginning, [ErrNoOperation] means that it was not begun.
 func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
+	if r.lost {
+		if err := r.recover(ctx); err != nil {
+			return err
+		}
+	}
 	defer r.reader.end()
-	r.size, r.last, r.filled = minStep, r.client.now(), r.client.now()
+	r.size, r.last, r.filled = minStep, r.operations.client.now(), r.operations.client.now()
 	advance := r.page
 	r.max = maxStep
 	if r.Operation.Do == "delete" && r.Operation.State == queue.Waiting && r.Operation.Match == "" {
@@ -220,7 +227,7 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 			continue
 		}
 		if ctx.Err() == nil && !unreachable(err) && !errors.Is(err, ErrContinued) {
-			if stopped, err2 := r.client.stop(ctx, r.Operation.ID, err.Error()); err2 == nil {
+			if stopped, err2 := r.operations.stop(ctx, r.Operation.ID, err.Error()); err2 == nil {
 				r.Operation = stopped
 			}
 		}
@@ -232,7 +239,7 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 // find reads until it has found enough jobs for a step: a page may have few that match.
 func (r *OperationRun) find(ctx context.Context) (found []match, more bool, err error) {
 	more = true
-	for bytes := 0; more && len(found) < r.size && bytes < maxReadBytes && r.client.now().Sub(r.last) < renewEvery; {
+	for bytes := 0; more && len(found) < r.size && bytes < maxReadBytes && r.operations.client.now().Sub(r.last) < renewEvery; {
 		if err := r.reader.wait(ctx); err != nil {
 			return nil, false, err
 		}
@@ -283,7 +290,7 @@ func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) e
 			return err
 		}
 	}
-	late := r.client.now().Sub(r.last) > renewEvery
+	late := r.operations.client.now().Sub(r.last) > renewEvery
 	if r.Operation.Status == "running" && (late || !more) {
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.reader.cursor, Done: !more, Examined: r.reader.examined - r.sent}, report)
 	}
@@ -305,7 +312,7 @@ func (r *OperationRun) allowed() int {
 	if r.Operation.Rate == 0 {
 		return r.max
 	}
-	at, rate := r.client.now(), float64(r.Operation.Rate)
+	at, rate := r.operations.client.now(), float64(r.Operation.Rate)
 	r.credit = min(rate, r.credit+rate*at.Sub(r.filled).Seconds())
 	r.filled = at
 	return min(r.max, int(r.credit))
@@ -313,7 +320,7 @@ func (r *OperationRun) allowed() int {
 
 // pause waits until the rate allows another job, and keeps the turn.
 func (r *OperationRun) pause(ctx context.Context, report func(queue.Operation)) error {
-	if r.client.now().Sub(r.last) > renewEvery {
+	if r.operations.client.now().Sub(r.last) > renewEvery {
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.Operation.Cursor}, report)
 	}
 	return rdb.Sleep(ctx, max(time.Second/time.Duration(r.Operation.Rate)/2, 10*time.Millisecond))
@@ -352,7 +359,7 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 	if r.sent += call.Examined; op.Status == "interrupted" {
 		op.Status = "running" // the turn was lost for a moment
 	}
-	r.Operation, r.last = op, r.client.now()
+	r.Operation, r.last = op, r.operations.client.now()
 	report(op)
 	return nil
 }

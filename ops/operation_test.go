@@ -30,7 +30,7 @@ func (f *fixture) buried(n int) (ids []string) {
 func (f *fixture) asks(change ops.Change) *ops.Question {
 	f.Helper()
 	change.Queue, change.By = "q", "ada@tern"
-	asked, err := f.client.Ask(f.Context(), change)
+	asked, err := f.client.Operations().Ask(f.Context(), change)
 	f.must(err)
 	return asked
 }
@@ -38,7 +38,7 @@ func (f *fixture) asks(change ops.Change) *ops.Question {
 // changes begins a change and runs it to its end.
 func (f *fixture) changes(change ops.Change) queue.Operation {
 	f.Helper()
-	run, err := f.client.Begin(f.Context(), f.asks(change))
+	run, err := f.client.Operations().Begin(f.Context(), f.asks(change))
 	f.must(err)
 	f.must(run.Run(f.Context(), func(queue.Operation) {}))
 	return run.Operation
@@ -75,7 +75,7 @@ func TestOperationChangesTheJobsThatMatch(t *testing.T) {
 		}
 		later := f.dies("odd", "", nil, "later")
 		var reports []queue.Operation
-		run, err := f.client.Begin(t.Context(), asked)
+		run, err := f.client.Operations().Begin(t.Context(), asked)
 		f.must(err)
 		f.must(run.Run(t.Context(), func(op queue.Operation) { reports = append(reports, op) }))
 		op := run.Operation
@@ -94,7 +94,7 @@ func TestOperationChangesTheJobsThatMatch(t *testing.T) {
 		if op := f.changes(ops.Change{Do: "delete", State: queue.Dead}); op.Changed != 16 || op.Count != 16 {
 			t.Errorf("deleted %d of %d", op.Changed, op.Count)
 		}
-		all, err := f.client.Operations(t.Context())
+		all, err := f.client.Operations().List(t.Context())
 		f.must(err)
 		var done []string
 		for _, op := range all {
@@ -115,7 +115,7 @@ func TestPurgeDeletesTheWaitingJobsThatWereThere(t *testing.T) {
 		}
 		asked := f.asks(ops.Change{Do: "delete", State: queue.Waiting})
 		later := f.add("q", "a", "", queue.Options{})
-		run, err := f.client.Begin(t.Context(), asked)
+		run, err := f.client.Operations().Begin(t.Context(), asked)
 		f.must(err)
 		f.must(run.Run(t.Context(), func(queue.Operation) {}))
 		if op := run.Operation; op.Changed != 450 || op.Count != 450 || op.Step > 40 {
@@ -214,11 +214,11 @@ func TestQuestionExpires(t *testing.T) {
 	f.buried(1)
 	asked := f.asks(ops.Change{Do: "delete", State: queue.Dead})
 	asked.AsOf = asked.AsOf.Add(-15*time.Minute - 2*time.Second)
-	if _, err := f.client.Begin(t.Context(), asked); !errors.Is(err, ops.ErrQuestionExpired) {
+	if _, err := f.client.Operations().Begin(t.Context(), asked); !errors.Is(err, ops.ErrQuestionExpired) {
 		t.Errorf("after 15 minutes: %v", err)
 	}
 	asked.AsOf = asked.AsOf.Add(4 * time.Second)
-	_, err := f.client.Begin(t.Context(), asked)
+	_, err := f.client.Operations().Begin(t.Context(), asked)
 	f.must(err)
 }
 
@@ -227,41 +227,41 @@ func TestOneOperationOfAQueueRunsAtATime(t *testing.T) {
 	f := setup(t, redistest.DB(t))
 	f.buried(2)
 	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
-	first, err := f.client.Begin(t.Context(), asked)
+	first, err := f.client.Operations().Begin(t.Context(), asked)
 	f.must(err)
 	var running *ops.OperationRunningError
-	if _, err := f.client.Begin(t.Context(), asked); !errors.As(err, &running) || running.ID != first.Operation.ID {
+	if _, err := f.client.Operations().Begin(t.Context(), asked); !errors.As(err, &running) || running.ID != first.Operation.ID {
 		t.Errorf("a second one: %v", err)
 	}
-	if _, err := f.client.Continue(t.Context(), first.Operation.ID); !errors.As(err, &running) {
+	if _, err := f.client.Operations().Continue(t.Context(), first.Operation.ID); !errors.As(err, &running) {
 		t.Errorf("continued while it runs: %v", err)
 	}
-	stopped, err := f.client.StopOperation(t.Context(), first.Operation.ID)
+	stopped, err := f.client.Operations().Stop(t.Context(), first.Operation.ID)
 	f.must(err)
 	if stopped.Status != "stopped" || first.Run(t.Context(), func(queue.Operation) {}) != nil || first.Operation.Status != "stopped" || first.Operation.Changed != 0 {
 		t.Errorf("stopped: %+v, %+v", stopped, first.Operation)
 	}
-	second, err := f.client.Begin(t.Context(), asked)
+	second, err := f.client.Operations().Begin(t.Context(), asked)
 	f.must(err)
-	if _, err := f.client.Continue(t.Context(), stopped.ID); !errors.As(err, &running) || running.ID != second.Operation.ID {
+	if _, err := f.client.Operations().Continue(t.Context(), stopped.ID); !errors.As(err, &running) || running.ID != second.Operation.ID {
 		t.Errorf("continued beside another one: %v", err)
 	}
 	f.must(second.Run(t.Context(), func(queue.Operation) {}))
-	if _, err := f.client.Continue(t.Context(), second.Operation.ID); !errors.Is(err, ops.ErrOperationDone) {
+	if _, err := f.client.Operations().Continue(t.Context(), second.Operation.ID); !errors.Is(err, ops.ErrOperationDone) {
 		t.Errorf("continued though it is done: %v", err)
 	}
-	again, err := f.client.Continue(t.Context(), stopped.ID)
+	again, err := f.client.Operations().Continue(t.Context(), stopped.ID)
 	f.must(err)
 	f.must(again.Run(t.Context(), func(queue.Operation) {}))
 	if again.Operation.Changed != 0 || again.Operation.Status != "done" {
 		t.Errorf("continued after the jobs were gone: %+v", again.Operation)
 	}
 	for _, id := range []string{"q:0:aaaaaaaaaa", "none:0:aaaaaaaaaa"} {
-		if _, err := f.client.Operation(t.Context(), id); !errors.Is(err, ops.ErrNoOperation) {
+		if _, err := f.client.Operations().Get(t.Context(), id); !errors.Is(err, ops.ErrNoOperation) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if _, err := f.client.StopOperation(t.Context(), "../q"); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := f.client.Operations().Stop(t.Context(), "../q"); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("a bad id: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestInterruptedOperationIsContinuedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
 	ids := f.buried(60)
-	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead}))
+	run, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead}))
 	f.must(err)
 	killed, kill := context.WithCancel(t.Context())
 	if err := run.Run(killed, func(queue.Operation) { kill() }); !errors.Is(err, context.Canceled) {
@@ -278,10 +278,10 @@ func TestInterruptedOperationIsContinuedByAnotherProcess(t *testing.T) {
 	}
 	id := run.Operation.ID
 	f.turnIsOver()
-	if op, err := f.client.Operation(t.Context(), id); err != nil || op.Status != "interrupted" || op.Last.IsZero() {
+	if op, err := f.client.Operations().Get(t.Context(), id); err != nil || op.Status != "interrupted" || op.Last.IsZero() {
 		t.Errorf("the operation is %+v: %v", op, err)
 	}
-	heir, err := f.client.Continue(t.Context(), id)
+	heir, err := f.client.Operations().Continue(t.Context(), id)
 	f.must(err)
 	if err := run.Run(t.Context(), func(queue.Operation) {}); !errors.Is(err, ops.ErrContinued) {
 		t.Errorf("the process that was replaced: %v", err)
@@ -299,7 +299,7 @@ func TestOperationKeepsItsRate(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
 	f.buried(30)
-	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead, Rate: 50}))
+	run, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead, Rate: 50}))
 	f.must(err)
 	began := time.Now()
 	f.must(run.Run(t.Context(), func(queue.Operation) {}))
@@ -312,7 +312,7 @@ func TestOperationOfADeletedQueueEnds(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
 	f.buried(3)
-	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`}))
+	run, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`}))
 	f.must(err)
 	keys, err := f.db.Keys(t.Context(), f.db.Prefix()+":{q:0}:*").Result()
 	f.must(err)
@@ -352,7 +352,7 @@ func TestInvalidChangesAreRefused(t *testing.T) {
 		"filter": {Do: "retry", State: queue.Dead, Match: "kind"},
 		"queue":  {Do: "retry", State: queue.Dead, Queue: "no queue"},
 	} {
-		if _, err := f.client.Ask(t.Context(), change); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := f.client.Operations().Ask(t.Context(), change); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -377,7 +377,7 @@ func TestJobThatIsDelayedAgainIsLeftAlone(t *testing.T) {
 		asked := f.asks(ops.Change{Do: "cancel", State: queue.Delayed, Match: `kind == "a"`})
 		f.must(f.queues.Retry(t.Context(), again))
 		fail()
-		run, err := f.client.Begin(t.Context(), asked)
+		run, err := f.client.Operations().Begin(t.Context(), asked)
 		f.must(err)
 		f.must(run.Run(t.Context(), func(queue.Operation) {}))
 		if job, err := f.queues.Get(t.Context(), again); err != nil || job.State != queue.Delayed || asked.Count != 2 || run.Operation.Changed != 1 {
@@ -398,17 +398,17 @@ func TestDeletionsBeginAndContinueInAFullRedis(t *testing.T) {
 	}
 	retried := f.buried(1)
 	f.must(f.db.ConfigSet(f.Context(), "maxmemory", "1").Err())
-	if _, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead})); err == nil {
+	if _, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead})); err == nil {
 		t.Error("a full Redis took a retry of", retried)
 	}
 	if op := f.changes(ops.Change{Do: "delete", State: queue.Waiting}); op.Changed != 3 {
 		t.Errorf("purged %d jobs, want 3", op.Changed)
 	}
-	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Delayed}))
+	run, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Delayed}))
 	f.must(err)
-	_, err = f.client.StopOperation(t.Context(), run.Operation.ID)
+	_, err = f.client.Operations().Stop(t.Context(), run.Operation.ID)
 	f.must(err)
-	run, err = f.client.Continue(t.Context(), run.Operation.ID)
+	run, err = f.client.Operations().Continue(t.Context(), run.Operation.ID)
 	f.must(err)
 	f.must(run.Run(t.Context(), func(queue.Operation) {}))
 	if run.Operation.Changed != 3 {
@@ -422,16 +422,16 @@ func TestOperationsThatAreRefusedAreNotListed(t *testing.T) {
 	f.buried(1)
 	f.changes(ops.Change{Do: "retry", State: queue.Dead})
 	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
-	_, err := f.client.Begin(t.Context(), asked)
+	_, err := f.client.Operations().Begin(t.Context(), asked)
 	f.must(err)
 	old := *asked
 	old.AsOf = asked.AsOf.Add(-time.Hour)
 	for range 60 {
-		if _, err := f.client.Begin(t.Context(), asked); err == nil {
+		if _, err := f.client.Operations().Begin(t.Context(), asked); err == nil {
 			t.Fatal("a second operation of a queue began")
 		}
 		old.Queue = "other"
-		if _, err := f.client.Begin(t.Context(), &old); !errors.Is(err, ops.ErrQuestionExpired) {
+		if _, err := f.client.Operations().Begin(t.Context(), &old); !errors.Is(err, ops.ErrQuestionExpired) {
 			t.Fatal(err)
 		}
 	}
@@ -448,13 +448,13 @@ func TestOperationThatAnotherProcessBeganStaysListed(t *testing.T) {
 	f.buried(1)
 	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
 	asked.ID, asked.Request = "q:0:abcdefgh", "digest"
-	_, err := f.client.Begin(t.Context(), asked)
+	_, err := f.client.Operations().Begin(t.Context(), asked)
 	f.must(err)
 	f.must(f.db.Del(t.Context(), f.db.Prefix()+":{queues}:operations").Err()) // the other one comes first to the list, and second to the queue
-	if _, err := f.client.Begin(t.Context(), asked); !errors.Is(err, ops.ErrBegun) {
+	if _, err := f.client.Operations().Begin(t.Context(), asked); !errors.Is(err, ops.ErrBegun) {
 		t.Fatal(err)
 	}
-	if all, err := f.client.Operations(t.Context()); err != nil || len(all) != 1 {
+	if all, err := f.client.Operations().List(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("%v are listed: %v", all, err)
 	}
 }
@@ -462,12 +462,12 @@ func TestOperationThatAnotherProcessBeganStaysListed(t *testing.T) {
 func TestOperationsOfAClientShareTheTimeOfRedis(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
-	if !f.client.SharesBudget() {
+	if !f.client.Operations().SharesBudget() {
 		t.Error("each operation has its own half of the time")
 	}
-	f.client.CountOthers()
+	f.client.Operations().CountOthers()
 	var busy *ops.BusyError
-	if _, err := f.client.Ask(t.Context(), ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: `kind == "a"`}); !errors.As(err, &busy) {
+	if _, err := f.client.Operations().Ask(t.Context(), ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: `kind == "a"`}); !errors.As(err, &busy) {
 		t.Errorf("the error is %v, want a BusyError", err)
 	}
 	f.asks(ops.Change{Queue: "mail", Do: "retry", State: queue.Dead})
@@ -481,11 +481,11 @@ func TestOperationPaysForRedisAndNotForABusyMachine(t *testing.T) {
 	q, err := f.queues.Queue("q")
 	f.must(err)
 	const took, full = 150 * time.Millisecond, 200 * time.Millisecond
-	if left := f.client.LeftOnABusyMachine(t.Context(), q, took); left < full-took/2 {
+	if left := f.client.Operations().LeftOnABusyMachine(t.Context(), q, took); left < full-took/2 {
 		t.Errorf("%s of the budget are left", left)
 	}
 	f.must(db.Do(t.Context(), "acl", "setuser", "default", "-info").Err())
-	if left := setup(t, db).client.LeftOnABusyMachine(t.Context(), q, took); left != full-took {
+	if left := setup(t, db).client.Operations().LeftOnABusyMachine(t.Context(), q, took); left != full-took {
 		t.Errorf("where INFO is hidden, %s of the budget are left", left)
 	}
 }

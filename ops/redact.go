@@ -30,15 +30,16 @@ var DefaultRedactKeys = []string{"password", "passwd", "secret", "token", "autho
 // Hidden stands for a value that is hidden.
 const Hidden = "[hidden]"
 
-// A redactor hides values. A nil one hides nothing.
-type redactor struct {
+// A Redactor hides values, by what [Config.Redact] says. A nil one hides nothing. It is safe for
+// concurrent use.
+type Redactor struct {
 	keys   []string
 	values []*regexp.Regexp
 }
 
 // newRedactor returns nil if nothing is hidden.
-func newRedactor(config Redact) (*redactor, error) {
-	r := &redactor{}
+func newRedactor(config Redact) (*Redactor, error) {
+	r := &Redactor{}
 	for _, key := range config.Keys {
 		if key != "" {
 			r.keys = append(r.keys, key)
@@ -61,7 +62,7 @@ func newRedactor(config Redact) (*redactor, error) {
 }
 
 // hides reports whether the values of a name are hidden.
-func (r *redactor) hides(name string) bool {
+func (r *Redactor) hides(name string) bool {
 	for _, key := range r.keys {
 		if strings.EqualFold(key, name) {
 			return true
@@ -70,8 +71,8 @@ func (r *redactor) hides(name string) bool {
 	return false
 }
 
-// text hides values in a text. JSON has names.
-func (r *redactor) text(text string) string {
+// Text hides values in a text, such as a log line, a progress or an error. JSON has names.
+func (r *Redactor) Text(text string) string {
 	if r == nil || text == "" {
 		return text
 	}
@@ -82,7 +83,7 @@ func (r *redactor) text(text string) string {
 }
 
 // plain hides what the patterns match.
-func (r *redactor) plain(text string) string {
+func (r *Redactor) plain(text string) string {
 	for _, pattern := range r.values {
 		text = pattern.ReplaceAllLiteralString(text, Hidden)
 	}
@@ -90,7 +91,7 @@ func (r *redactor) plain(text string) string {
 }
 
 // data hides values in args or a result. It returns the same bytes if there is none.
-func (r *redactor) data(data []byte) []byte {
+func (r *Redactor) data(data []byte) []byte {
 	if r == nil {
 		return data
 	}
@@ -110,7 +111,7 @@ func isJSON(data []byte) bool {
 }
 
 // json hides values in JSON, in one pass. JSON that is damaged stays so.
-func (r *redactor) json(data []byte) []byte {
+func (r *Redactor) json(data []byte) []byte {
 	var out []byte
 	done := 0 // up to here data is in out
 	for i := 0; i < len(data); {
@@ -129,7 +130,7 @@ func (r *redactor) json(data []byte) []byte {
 
 // token returns the end of what begins at i, and what to write instead, nil if that is the same. A
 // name and its value are one if the value is hidden.
-func (r *redactor) token(data []byte, i int) (end int, replacement []byte) {
+func (r *Redactor) token(data []byte, i int) (end int, replacement []byte) {
 	switch c := data[i]; {
 	case c == '"':
 		end = endOfText(data, i)
@@ -152,7 +153,7 @@ func (r *redactor) token(data []byte, i int) (end int, replacement []byte) {
 var quotedHidden = []byte(`"` + Hidden + `"`)
 
 // value returns what to write instead of a text or number, nil if that is the same.
-func (r *redactor) value(token []byte) []byte {
+func (r *Redactor) value(token []byte) []byte {
 	if len(r.values) == 0 {
 		return nil
 	}
@@ -231,7 +232,7 @@ func skipSpace(data []byte, i int) int {
 }
 
 // headers hides values of headers. It returns the same map if there is none.
-func (r *redactor) headers(headers map[string]string) map[string]string {
+func (r *Redactor) headers(headers map[string]string) map[string]string {
 	if r == nil {
 		return headers
 	}
@@ -249,34 +250,35 @@ func (r *redactor) headers(headers map[string]string) map[string]string {
 	return headers
 }
 
-func (r *redactor) header(name, value string) string {
+func (r *Redactor) header(name, value string) string {
 	if r == nil {
 		return value
 	}
 	if r.hides(name) {
 		return Hidden
 	}
-	return r.text(value)
+	return r.Text(value)
 }
 
-// job returns the redacted view of a job. The job stays as it is.
-func (r *redactor) job(job *queue.Job) *queue.Job {
+// Job returns the view of a job without its hidden values, in which [Hidden] stands for each. The job
+// stays as it is; it is returned if nothing is hidden.
+func (r *Redactor) Job(job *queue.Job) *queue.Job {
 	if r == nil || job == nil {
 		return job
 	}
 	view := *job
 	view.Args, view.Result = r.data(job.Args), r.data(job.Result)
-	view.Reason, view.Unique.Key = r.text(job.Reason), r.text(job.Unique.Key)
+	view.Reason, view.Unique.Key = r.Text(job.Reason), r.Text(job.Unique.Key)
 	view.Headers, view.Then = r.headers(job.Headers), r.jobs(job.Then)
 	view.Errors = slices.Clone(job.Errors)
 	for i := range view.Errors {
-		view.Errors[i].Error, view.Errors[i].Stack = r.text(view.Errors[i].Error), r.text(view.Errors[i].Stack)
+		view.Errors[i].Error, view.Errors[i].Stack = r.Text(view.Errors[i].Error), r.Text(view.Errors[i].Stack)
 	}
 	return &view
 }
 
 // jobs returns the redacted view of jobs that follow one.
-func (r *redactor) jobs(jobs []queue.NewJob) []queue.NewJob {
+func (r *Redactor) jobs(jobs []queue.NewJob) []queue.NewJob {
 	jobs = slices.Clone(jobs)
 	for i := range jobs {
 		jobs[i].Options = r.options(jobs[i].Options)
@@ -287,10 +289,26 @@ func (r *redactor) jobs(jobs []queue.NewJob) []queue.NewJob {
 	return jobs
 }
 
-func (r *redactor) options(o queue.Options) queue.Options {
-	o.Headers, o.Then, o.Unique.Key = r.headers(o.Headers), r.jobs(o.Then), r.text(o.Unique.Key)
+// Schedule is [Redactor.Job] for a schedule.
+func (r *Redactor) Schedule(s queue.CronSchedule) queue.CronSchedule {
+	if r != nil {
+		s.Args, s.Options = r.data(s.Args), r.options(s.Options)
+	}
+	return s
+}
+
+func (r *Redactor) options(o queue.Options) queue.Options {
+	o.Headers, o.Then, o.Unique.Key = r.headers(o.Headers), r.jobs(o.Then), r.Text(o.Unique.Key)
 	return o
 }
 
 // shape returns the shape of the redacted view of an error.
-func (r *redactor) shape(text string) string { return stats.Shape(r.text(text)) }
+func (r *Redactor) shape(text string) string { return stats.Shape(r.Text(text)) }
+
+// group hides values in the texts of a group of errors.
+func (r *Redactor) group(group stats.ErrorGroup) stats.ErrorGroup {
+	if text := r.Text(group.Error); text != group.Error || r.Text(group.Shape) != group.Shape {
+		group.Error, group.Shape = text, stats.Shape(text)
+	}
+	return group
+}

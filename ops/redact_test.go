@@ -56,7 +56,7 @@ func TestHiddenValues(t *testing.T) {
 		{withPatterns, "\xff\x00sk-abc", "\xff\x00[hidden]"},
 	} {
 		job := &queue.Job{Kind: "a", Args: []byte(c.args), Result: []byte(c.args)}
-		view := c.client.Hide(job)
+		view := c.client.Redactor().Job(job)
 		if string(view.Args) != c.want || string(view.Result) != c.want {
 			t.Errorf("%s\nis  %s\nand %s\nnot %s", c.args, view.Args, view.Result, c.want)
 		}
@@ -82,7 +82,7 @@ func TestAllOfAJobIsHidden(t *testing.T) {
 		Errors:  []queue.Failure{{Error: "sk-a", Stack: "sk-a"}, {Error: `{"secret":"sk-a"}`}},
 		Then:    []queue.NewJob{{Args: args, Options: queue.Options{Headers: map[string]string{"token": "sk-a"}, Then: []queue.NewJob{{Args: args}}}}},
 	}
-	view := client.Hide(job)
+	view := client.Redactor().Job(job)
 	text, err := json.Marshal(view)
 	f.must(err)
 	all := string(text) + string(view.Args) + string(view.Result) + view.Errors[0].Stack
@@ -93,10 +93,10 @@ func TestAllOfAJobIsHidden(t *testing.T) {
 		t.Errorf("the job was changed: %+v", job)
 	}
 	s := queue.CronSchedule{Args: job.Args, Options: queue.Options{Headers: job.Headers, Then: job.Then}}
-	if text, err := json.Marshal(client.HideSchedule(s)); err != nil || bytes.Contains(text, []byte("sk-a")) {
+	if text, err := json.Marshal(client.Redactor().Schedule(s)); err != nil || bytes.Contains(text, []byte("sk-a")) {
 		t.Errorf("the schedule is %s, %v", text, err)
 	}
-	if f.client.Hide(job) != job {
+	if f.client.Redactor().Job(job) != job {
 		t.Error("without configuration a job has another view")
 	}
 }
@@ -137,7 +137,7 @@ func TestSearchIsNoOracle(t *testing.T) {
 				t.Errorf("the job is %.200s, revealed %.200s", shown.Args, revealed.Args)
 			}
 		}
-		asked, err := client.Ask(t.Context(), ops.Change{Queue: "q", Do: "delete", State: queue.Waiting, Match: match, By: "ada"})
+		asked, err := client.Operations().Ask(t.Context(), ops.Change{Queue: "q", Do: "delete", State: queue.Waiting, Match: match, By: "ada"})
 		f.must(err)
 		if asked.Count != found {
 			t.Errorf("an operation on %s counts %d", match, asked.Count)
@@ -166,7 +166,7 @@ func TestErrorsAreHidden(t *testing.T) {
 	if len(groups) != 1 || groups[0].Error != "key [hidden] is wrong" || strings.Contains(groups[0].Shape, "sk-abc") {
 		t.Errorf("groups %+v", groups)
 	}
-	view := client.Hide(&queue.Job{Reason: "key sk-abc is wrong"})
+	view := client.Redactor().Job(&queue.Job{Reason: "key sk-abc is wrong"})
 	if stats.Shape(view.Reason) != groups[0].Shape {
 		t.Errorf("the shape of a job is %q, of the group %q", stats.Shape(view.Reason), groups[0].Shape)
 	}
@@ -177,7 +177,7 @@ func TestEditedCopyKeepsHiddenValues(t *testing.T) {
 	f := setup(t, redistest.DB(t))
 	client := f.redacting(ops.Redact{Keys: ops.DefaultRedactKeys, Values: []string{"sk-[a-z]+"}})
 	job := &queue.Job{Args: []byte(`{"to":"ada","n":12345678901234567890,"auth":{"password":"x"},"keys":["sk-a","sk-b"],"note":"key sk-c"}`)}
-	view := string(client.Hide(job).Args)
+	view := string(client.Redactor().Job(job).Args)
 	for edit, want := range map[string]string{
 		view: string(job.Args),
 		strings.Replace(view, `"ada"`, `"bob"`, 1):                          strings.Replace(string(job.Args), `"ada"`, `"bob"`, 1),
@@ -190,7 +190,7 @@ func TestEditedCopyKeepsHiddenValues(t *testing.T) {
 		strings.Replace(view, `"password":"[hidden]"`, `"a":"[hidden]"`, 1): "",
 		`no JSON`: "",
 	} {
-		got, err := client.Restore(job, []byte(edit))
+		got, err := client.Redactor().Restore(job, []byte(edit))
 		if want == "" {
 			if !errors.Is(err, queue.ErrInvalid) {
 				t.Errorf("%s: %s, %v", edit, got, err)
@@ -203,7 +203,7 @@ func TestEditedCopyKeepsHiddenValues(t *testing.T) {
 		}
 	}
 	plain := &queue.Job{Args: []byte("{}")}
-	if got, err := client.Restore(plain, []byte(`{"a":"[hidden]"}`)); err != nil || string(got) != `{"a":"[hidden]"}` {
+	if got, err := client.Redactor().Restore(plain, []byte(`{"a":"[hidden]"}`)); err != nil || string(got) != `{"a":"[hidden]"}` {
 		t.Errorf("a job without hidden values becomes %s, %v", got, err)
 	}
 }
@@ -231,7 +231,7 @@ func FuzzRedact(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
-		view := client.Hide(&queue.Job{Args: args}).Args
+		view := client.Redactor().Job(&queue.Job{Args: args}).Args
 		if !json.Valid(args) {
 			return
 		}
@@ -273,6 +273,6 @@ func BenchmarkHide(b *testing.B) {
 	job := &queue.Job{Args: []byte(`{"to":"ada@example.com","subject":"Hello","text":"` + strings.Repeat("x", 600) + `","password":"x","n":12}`)}
 	b.SetBytes(int64(len(job.Args)))
 	for b.Loop() {
-		client.Hide(job)
+		client.Redactor().Job(job)
 	}
 }

@@ -46,11 +46,11 @@ func (c *Client) Running(ctx context.Context, name string) (*Running, error) {
 
 // RunningIn is [Client.Running] for the queues with these names.
 func (c *Client) RunningIn(ctx context.Context, names []string) (*Running, error) {
-	queues, err := c.askRunning(ctx, names)
+	queues, err := askRunning(ctx, c.queues, names)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.awaitReports(ctx, queues); err != nil {
+	if err := queues.await(ctx, c.queues); err != nil {
 		return nil, err
 	}
 	running := &Running{}
@@ -78,10 +78,13 @@ type askedQueue struct {
 	reports []stats.PoolReport // the latest
 }
 
+// askedQueues are the queues of one question.
+type askedQueues []*askedQueue
+
 // askRunning asks the workers of the queues of which jobs are held.
-func (c *Client) askRunning(ctx context.Context, names []string) (asked []*askedQueue, err error) {
+func askRunning(ctx context.Context, client *queue.Client, names []string) (asked askedQueues, err error) {
 	for _, name := range names {
-		q, err := c.queues.Queue(name)
+		q, err := client.Queue(name)
 		if err != nil {
 			continue // another client has listed a name that is none
 		}
@@ -98,7 +101,7 @@ func (c *Client) askRunning(ctx context.Context, names []string) (asked []*asked
 		if len(holders) == 0 {
 			continue
 		}
-		if err := stats.Watch(ctx, c.queues, name); err != nil {
+		if err := stats.Watch(ctx, client, name); err != nil {
 			return nil, err
 		}
 		asked = append(asked, &askedQueue{name: name, missing: holders})
@@ -106,8 +109,8 @@ func (c *Client) askRunning(ctx context.Context, names []string) (asked []*asked
 	return asked, nil
 }
 
-// awaitReports reads the reports of all queues together, until none is missing or the wait is over.
-func (c *Client) awaitReports(ctx context.Context, queues []*askedQueue) error {
+// await reads the reports of all queues together, until none is missing or the wait is over.
+func (queues askedQueues) await(ctx context.Context, client *queue.Client) error {
 	deadline := time.Now().Add(reportWait)
 	for backoff := (rdb.Backoff{First: 10 * time.Millisecond, Max: 200 * time.Millisecond}); ; {
 		last, waiting := !time.Now().Before(deadline), false
@@ -115,7 +118,7 @@ func (c *Client) awaitReports(ctx context.Context, queues []*askedQueue) error {
 			if len(q.missing) == 0 {
 				continue
 			}
-			if err := q.read(ctx, c.queues); err != nil {
+			if err := q.read(ctx, client); err != nil {
 				return err
 			}
 			waiting = waiting || len(q.missing) > 0

@@ -248,7 +248,7 @@ func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if err := s.client.measurePath(ctx, s.budget); err != nil {
+	if err := s.budget.measurePath(ctx, s.client.queues.DB()); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -69,7 +69,7 @@ func TestOverviewBeginsWithTheFiguresOfWorkers(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		f.add(name, "k", "", queue.Options{})
 	}
-	now, err := f.client.Now(t.Context())
+	now, err := f.client.Now(t.Context(), "")
 	f.must(err)
 	minute := now.Truncate(time.Minute)
 	key := db.Prefix() + ":{a:0}:stats:1m:" + fmt.Sprint(minute.Unix()/60)

@@ -24,11 +24,11 @@ const upcomingTimes = 3
 // Schedules returns the schedules of queues: first those that can't be read, then those that were
 // missed, then by their next time.
 func (c *Client) Schedules(ctx context.Context, names []string) (all []Schedule, err error) {
-	now, err := c.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
+		now, err := c.Now(ctx, name)
+		if err != nil {
+			return nil, err
+		}
 		infos, err := delayed.Schedules(ctx, c.queues, name)
 		if err != nil {
 			return nil, err
@@ -56,10 +56,4 @@ func (c *Client) Schedules(ctx context.Context, names []string) (all []Schedule,
 		return cmp.Or(rank(a)-rank(b), a.Next.Compare(b.Next), strings.Compare(a.Name, b.Name))
 	})
 	return all, nil
-}
-
-// PutSchedule adds a schedule, or changes the one with its name in the queue.
-func (c *Client) PutSchedule(ctx context.Context, s queue.CronSchedule) error {
-	_, err := delayed.AddSchedule(ctx, c.queues, s)
-	return err
 }

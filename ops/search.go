@@ -9,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"skidway/internal/filter"
-	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -110,7 +109,7 @@ func (c *Client) Search(ctx context.Context, name string, options SearchOptions)
 
 // search reads one page, in its turn.
 func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, options SearchOptions) (*SearchPage, error) {
-	if err := c.measurePath(ctx, c.budget); err != nil {
+	if err := c.budget.measurePath(ctx, c.queues.DB()); err != nil {
 		return nil, err
 	}
 	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
@@ -132,14 +131,6 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 		s.from = f.From(diedField, s.page.AsOf) // the latest ones are first
 	}
 	return s.page, s.run(ctx)
-}
-
-// measurePath measures a PING for a budget, if its last one was too long ago.
-func (c *Client) measurePath(ctx context.Context, b *budget) error {
-	db := handle.Conn(c.queues.DB())
-	return db.Retry(ctx, func() error {
-		return b.ping(ctx, func(ctx context.Context) error { return db.Ping(ctx).Err() })
-	})
 }
 
 // A search reads one page.
@@ -210,7 +201,7 @@ func (s *search) examine(read queue.Page) (more bool, err error) {
 			return false, nil // the next page begins with this job
 		}
 		if s.page.Examined++; matched {
-			s.page.Jobs = append(s.page.Jobs, s.client.Hide(job))
+			s.page.Jobs = append(s.page.Jobs, s.client.redactor.Job(job))
 		}
 		if s.page.Next = read.After[i]; i == len(read.Jobs)-1 {
 			s.page.Next = read.Next

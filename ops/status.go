@@ -95,7 +95,7 @@ func (c *Client) pools(ctx context.Context) (list poolList, err error) {
 	if list.held, err = queue.HeldByPools(ctx, c.queues); err != nil {
 		return list, err
 	}
-	list.at, err = c.Now(ctx)
+	list.at, err = c.Now(ctx, "")
 	return list, err
 }
 

@@ -351,9 +351,9 @@ type Operation struct {
 	Error    string    `json:"error,omitzero"`
 }
 
-// operationOf returns an operation, without its filter for a principal that may not view the queue.
-func (c *call) operationOf(o queue.Operation) Operation {
-	if !c.views(o.Queue) {
+// operationOf returns an operation, without its filter unless the principal views the queue.
+func operationOf(o queue.Operation, views bool) Operation {
+	if !views {
 		o.Match = ""
 	}
 	op := Operation{

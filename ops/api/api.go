@@ -204,7 +204,7 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Handler: h, w: w, r: r, route: route, values: values}
+	c := &call{Handler: h, request: &request{w: w, r: r, route: route, values: values, maxPayload: h.config.MaxPayload}}
 	if c.principal, err = h.authorize(r); err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err := c.allowed(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(c.readIdempotencyKey(), c.readCondition()); err != nil {
+	if err := cmp.Or(c.readIdempotencyKey(c.principal), c.readCondition()); err != nil {
 		return nil, err
 	}
 	return c, c.readQuery()

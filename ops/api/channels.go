@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/csv"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -89,13 +90,13 @@ type File struct {
 	Waiting  []string  `json:"waiting" jsonschema:"subscribers that have not counted it"`
 }
 
-// channel opens the channel of the path.
-func (c *call) channel(ctx context.Context) (*distribute.Channel, error) {
+// openChannel opens the channel of the path.
+func openChannel(ctx context.Context, c *call) (*distribute.Channel, error) {
 	return distribute.OpenExisting(ctx, c.db, c.values["channel"])
 }
 
 func showChannel(ctx context.Context, c *call) (any, error) {
-	channel, err := c.channel(ctx)
+	channel, err := openChannel(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	channel, err := c.channel(ctx)
+	channel, err := openChannel(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,8 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	table := &report.Tables[0]
 	rows := table.Top(top)
 	if c.accepts(jsonType, csvType) == csvType {
-		return c.writeCounts(table, rows)
+		writeCounts(c.w, table, rows)
+		return written, nil
 	}
 	answer := ChannelCounts{
 		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(table.By),
@@ -173,10 +175,10 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 }
 
 // writeCounts writes counts as CSV, with the columns of the dimensions.
-func (c *call) writeCounts(table *cuts.Table, rows []cuts.Row) (any, error) {
-	c.w.Header().Set("Content-Type", csvType)
-	c.w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
-	out := csv.NewWriter(c.w)
+func writeCounts(w http.ResponseWriter, table *cuts.Table, rows []cuts.Row) {
+	w.Header().Set("Content-Type", csvType)
+	w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
+	out := csv.NewWriter(w)
 	columns := append(slices.Clone(table.By), "requests")
 	if table.HasVisitors {
 		columns = append(columns, "visitors")
@@ -189,6 +191,5 @@ func (c *call) writeCounts(table *cuts.Table, rows []cuts.Row) (any, error) {
 		}
 		_ = out.Write(safeCells(cells))
 	}
-	out.Flush()
-	return written, nil // an error means that the client is gone
+	out.Flush() // an error means that the client is gone
 }

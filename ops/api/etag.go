@@ -13,12 +13,9 @@ const (
 // What a change replaces, beside versions, as in [queue.CronSchedule].
 const anyVersion, noVersion = "*", "!*"
 
-// setVersion sets the header ETag.
-func (c *call) setVersion(version string) { c.w.Header().Set(etagHeader, `"`+version+`"`) }
-
 // readCondition reads the headers that bind a change to a version.
-func (c *call) readCondition() error {
-	match, noneMatch := c.r.Header.Values(ifMatchHeader), c.r.Header.Values(ifNoneMatchHeader)
+func (q *request) readCondition() error {
+	match, noneMatch := q.r.Header.Values(ifMatchHeader), q.r.Header.Values(ifNoneMatchHeader)
 	name, values := ifMatchHeader, match
 	if len(match) == 0 {
 		name, values = ifNoneMatchHeader, noneMatch
@@ -26,21 +23,21 @@ func (c *call) readCondition() error {
 	version, opened := strings.CutPrefix(strings.Join(values, ", "), `"`)
 	version, closed := strings.CutSuffix(version, `"`)
 	switch {
-	case len(values) == 0 || c.route.method == get:
-	case !c.route.tagged:
+	case len(values) == 0 || q.route.method == get:
+	case !q.route.tagged:
 		return invalidField(name, "what this request changes has no %s: leave it out", etagHeader)
 	case len(match) > 0 && len(noneMatch) > 0:
 		return invalidField(ifNoneMatchHeader, "it can't be combined with %s", ifMatchHeader)
 	case len(match) == 0 && version == "*" && !opened:
-		c.version = noVersion
+		q.version = noVersion
 	case len(match) == 0:
 		return invalidField(ifNoneMatchHeader, "want *: the change is made only if there is nothing to replace")
 	case version == "*" && !opened:
-		c.version = anyVersion
+		q.version = anyVersion
 	case !opened || !closed || version == "" || strings.ContainsAny(version, `"*`):
 		return invalidField(ifMatchHeader, "want one %s as it was in an answer, with its quotes, or *", etagHeader)
 	default:
-		c.version = version
+		q.version = version
 	}
 	return nil
 }

@@ -80,15 +80,21 @@ func streamEvents(ctx context.Context, c *call) (any, error) {
 	defer context.AfterFunc(c.work, cancel)() // the handler is closed
 	c.w.Header().Set("Content-Type", eventsHeader)
 	c.w.WriteHeader(http.StatusOK)
-	return written, c.sendEvents(ctx, q, job, events, cursor)
+	return written, sendEvents(ctx, c, q, job, events, cursor)
 }
 
 // sendEvents sends events until the context ends, the client reads too slowly, or the principal may
 // not see them any more.
-func (c *call) sendEvents(ctx context.Context, q *queue.Queue, job string, events []queue.Event, cursor string) error {
+func sendEvents(ctx context.Context, c *call, q *queue.Queue, job string, events []queue.Event, cursor string) error {
 	connection := http.NewResponseController(c.w)
 	asked := time.Now()
 	for {
+		if time.Since(asked) > c.askAgain {
+			asked = time.Now()
+			if p, err := c.authorize(c.r); err != nil || !p.May(access.View, q.Name()) {
+				return nil
+			}
+		}
 		text := fmt.Appendf(nil, ": %s\n", cursor)
 		for _, event := range events {
 			if job != "" && event.Job != job {
@@ -106,12 +112,6 @@ func (c *call) sendEvents(ctx context.Context, q *queue.Queue, job string, event
 		}
 		if connection.Flush() != nil || ctx.Err() != nil {
 			return nil
-		}
-		if time.Since(asked) > askAgain {
-			asked = time.Now()
-			if p, err := c.authorize(c.r); err != nil || !p.May(access.View, q.Name()) {
-				return nil
-			}
 		}
 		var err error
 		if events, cursor, err = q.Events(ctx, cursor, beatEvery); err != nil {

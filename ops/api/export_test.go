@@ -41,11 +41,11 @@ func TimeOf(r *http.Request) time.Duration {
 	if err != nil {
 		return 0
 	}
-	c := &call{Handler: h, r: r, route: route, values: values}
-	if err := c.readQuery(); err != nil {
+	q := &request{r: r, route: route, values: values}
+	if err := q.readQuery(); err != nil {
 		return 0
 	}
-	return c.time()
+	return q.time(h.config.Timeout)
 }
 
 // ExportMargin is left of the time of a request when an export stops reading.
@@ -57,6 +57,9 @@ const (
 	MaxWaitsEach   = maxWaitsEach
 	MaxWaitQueues  = maxWaitQueues
 )
+
+// AskAlways makes streams ask before each event whether their principals may see it.
+func (h *Handler) AskAlways() { h.askAgain = 0 }
 
 // SetNow sets the time of signatures.
 func (h *Handler) SetNow(now time.Time) { h.now = func() time.Time { return now } }

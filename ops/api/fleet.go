@@ -37,8 +37,8 @@ type WorkerJob struct {
 // maxWorkerJobs bounds the jobs of a worker in a list.
 const maxWorkerJobs = 100
 
-// fleet returns the workers that the principal may see, without other queues than it may see.
-func (c *call) fleet(ctx context.Context, options *ops.FleetOptions) (*ops.Fleet, error) {
+// visibleFleet returns the workers that the principal may see, without other queues than it may see.
+func visibleFleet(ctx context.Context, c *call, options *ops.FleetOptions) (*ops.Fleet, error) {
 	if options.Queue != "" {
 		if err := c.may(access.View, options.Queue); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (c *call) fleet(ctx context.Context, options *ops.FleetOptions) (*ops.Fleet
 }
 
 func listWorkers(ctx context.Context, c *call) (any, error) {
-	fleet, err := c.fleet(ctx, &ops.FleetOptions{Queue: c.query.Get("queue")})
+	fleet, err := visibleFleet(ctx, c, &ops.FleetOptions{Queue: c.query.Get("queue")})
 	if err != nil {
 		return nil, err
 	}
@@ -81,15 +81,15 @@ type Signalled struct {
 }
 
 func quietWorker(ctx context.Context, c *call) (any, error) {
-	return c.signal(ctx, queue.SignalQuiet)
+	return signal(ctx, c, queue.SignalQuiet)
 }
 
 func stopWorker(ctx context.Context, c *call) (any, error) {
-	return c.signal(ctx, queue.SignalStop)
+	return signal(ctx, c, queue.SignalStop)
 }
 
 // signal signals the worker of the path. The principal must operate all queues that it serves.
-func (c *call) signal(ctx context.Context, kind queue.SignalKind) (any, error) {
+func signal(ctx context.Context, c *call, kind queue.SignalKind) (any, error) {
 	fleet, err := c.ops.Fleet(ctx, &ops.FleetOptions{WithoutJobs: true})
 	if err != nil {
 		return nil, err

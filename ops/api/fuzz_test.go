@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -15,9 +16,13 @@ func FuzzBodies(f *testing.F) {
 	s.add("mail", "news", `{}`)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s := s.in(t)
-		for _, path := range []string{"/queues/mail/jobs", "/jobs", "/jobs/mail:0:n1-1/copy", "/jobs/mail:0:n1-1/reschedule", "/queues/mail/operations", "/queues/mail/purge"} {
+		for _, path := range []string{
+			"POST /queues/mail/jobs", "POST /jobs", "POST /jobs/mail:0:n1-1/copy", "POST /jobs/mail:0:n1-1/reschedule", "POST /queues/mail/operations", "POST /queues/mail/purge",
+			"PUT /queues/mail/schedules/s", "PUT /queues/mail/retention",
+		} {
 			recorder := httptest.NewRecorder()
-			r := s.request("POST", "/api/v1"+path, string(body))
+			method, path, _ := strings.Cut(path, " ")
+			r := s.request(method, "/api/v1"+path, string(body))
 			s.handler.ServeHTTP(recorder, r)
 			if recorder.Code == http.StatusInternalServerError {
 				t.Errorf("%s: %q: %s", path, body, s.log)

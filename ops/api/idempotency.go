@@ -1,15 +1,12 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"strconv"
-	"strings"
 
-	"skidway/ops"
+	"skidway/ops/access"
 	"skidway/queue"
 )
 
@@ -21,20 +18,20 @@ const (
 	maxIdempotencyKey   = 255 // bytes
 )
 
-// readIdempotencyKey reads the header of the request.
-func (c *call) readIdempotencyKey() error {
-	values := c.r.Header.Values(idempotencyKey)
+// readIdempotencyKey reads the header of a request of a principal.
+func (q *request) readIdempotencyKey(p *access.Principal) error {
+	values := q.r.Header.Values(idempotencyKey)
 	switch {
-	case len(values) == 0 || c.route.method == get:
+	case len(values) == 0 || q.route.method == get:
 		return nil
-	case !c.route.repeatable:
+	case !q.route.repeatable:
 		return invalidField(idempotencyKey, "this request can't be repeated by the header: leave it out")
-	case c.principal.Name == "" && c.principal.ID == "":
+	case p.Name == "" && p.ID == "":
 		return invalidField(idempotencyKey, "it is not known whose key it is: the server has authorized the request without a name")
 	case len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey:
 		return invalidField(idempotencyKey, "want one value of 1 to %d bytes", maxIdempotencyKey)
 	}
-	c.key = digestOf(strconv.FormatBool(c.principal.Token), c.principal.ID, c.principal.Name, values[0])
+	q.key = digestOf(strconv.FormatBool(p.Token), p.ID, p.Name, values[0])
 	return nil
 }
 
@@ -76,32 +73,4 @@ func otherRequest(failed []error) error {
 		}
 	}
 	return nil
-}
-
-// operationID returns the id of the operation that a request with a key begins; "" without one. The
-// operation itself is the record of the request.
-func (c *call) operationID(name string) string {
-	if c.key == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(c.key + " " + name))
-	return name + ":0:" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
-}
-
-// replayOperation returns the operation that an earlier request with the same key has begun, and
-// continues it if the process that ran it has ended.
-func (c *call) replayOperation(ctx context.Context, op queue.Operation) (any, error) {
-	if op.Request != c.digest {
-		return nil, problem("other-request", "operation %s was begun with the same %s", op.ID, idempotencyKey)
-	}
-	c.replay()
-	if op.Status == "interrupted" {
-		answer, err := c.run(ctx, op.Queue, op.Match, op.Count, func() (*ops.OperationRun, error) { return c.ops.Continue(ctx, op.ID) })
-		var running *ops.OperationRunningError
-		if !errors.As(err, &running) { // else it waits for another one
-			return answer, err
-		}
-	}
-	c.location("operations", op.ID)
-	return c.operationOf(op), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ var jobStates = []string{"active", "waiting", "delayed", "dead", "finished"}
 
 // A jobSearch reads pages of jobs of some states, one state after the other.
 type jobSearch struct {
-	call   *call
+	ops    *ops.Client
 	queue  string
 	states []queue.State
 	short  ops.Short
@@ -50,12 +51,12 @@ type jobPage struct {
 	asOf     time.Time
 }
 
-func (c *call) newJobSearch(ctx context.Context) (*jobSearch, error) {
+func newJobSearch(ctx context.Context, c *call) (*jobSearch, error) {
 	q, err := c.queue(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &jobSearch{call: c, queue: q.Name(), match: c.query.Get("match"), short: ops.Short{Kind: c.query.Get("kind"), Error: c.query.Get("error")}}
+	s := &jobSearch{ops: c.ops, queue: q.Name(), match: c.query.Get("match"), short: ops.Short{Kind: c.query.Get("kind"), Error: c.query.Get("error")}}
 	if s.short.OlderThan, err = c.duration("older_than", maxAge); err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (s *jobSearch) search(ctx context.Context, state queue.State, cursor string
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.call.ops.Search(ctx, s.queue, ops.SearchOptions{State: state, Match: match, Limit: limit, Cursor: cursor})
+	page, err := s.ops.Search(ctx, s.queue, ops.SearchOptions{State: state, Match: match, Limit: limit, Cursor: cursor})
 	if err != nil && cursor != "" && errors.Is(err, queue.ErrInvalid) {
 		return nil, problem("bad-cursor", "it is damaged: %v", err)
 	}
@@ -119,7 +120,7 @@ func (s *jobSearch) search(ctx context.Context, state queue.State, cursor string
 }
 
 func listJobs(ctx context.Context, c *call) (any, error) {
-	s, err := c.newJobSearch(ctx)
+	s, err := newJobSearch(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +132,8 @@ func listJobs(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mediaType := c.listType(); mediaType != jsonType {
-		return c.exportJobs(ctx, s, position, mediaType)
+	if mediaType := listType(c.request); mediaType != jsonType {
+		return exportJobs(ctx, c, s, position, mediaType)
 	}
 	page, err := s.read(ctx, position, limit)
 	if err != nil {
@@ -149,19 +150,19 @@ func listJobs(ctx context.Context, c *call) (any, error) {
 }
 
 // listType returns the type of a list of jobs that the client accepts most.
-func (c *call) listType() string { return c.accepts(jsonType, ndjsonType, csvType) }
+func listType(q *request) string { return q.accepts(jsonType, ndjsonType, csvType) }
 
-// exportTime returns how much longer the list may take than other requests.
-func (c *call) exportTime() time.Duration {
-	if c.listType() == jsonType {
+// extraExportTime returns how much longer the list may take than other requests.
+func extraExportTime(q *request) time.Duration {
+	if listType(q) == jsonType {
 		return 0
 	}
 	return exportTime
 }
 
 // waitTime returns the time that the request waits for the end of a job.
-func (c *call) waitTime() time.Duration {
-	wait, err := c.duration("wait", maxWait)
+func waitTime(q *request) time.Duration {
+	wait, err := q.duration("wait", maxWait)
 	if err != nil {
 		return 0
 	}
@@ -171,7 +172,7 @@ func (c *call) waitTime() time.Duration {
 // exportJobs writes the jobs after a position, as they are read, at most maxExport and those that can
 // be read in the time of the request. The trailer Link has the address of the rest. If it ends because
 // of an error the connection is cut, so that the client notices.
-func (c *call) exportJobs(ctx context.Context, s *jobSearch, position, mediaType string) (any, error) {
+func exportJobs(ctx context.Context, c *call, s *jobSearch, position, mediaType string) (any, error) {
 	page, err := s.read(ctx, position, maxLimit)
 	if err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (c *call) exportJobs(ctx context.Context, s *jobSearch, position, mediaType
 	end, _ := ctx.Deadline()
 	reading, cancel := context.WithDeadline(ctx, end.Add(-exportMargin))
 	defer cancel()
-	write := c.jobWriter(mediaType)
+	write := jobWriter(c.w, mediaType)
 	for n := 0; ; {
 		n += len(page.jobs)
 		if err := write(page.jobs); err != nil {
@@ -231,9 +232,9 @@ func (s *jobSearch) readPatiently(ctx context.Context, position string, limit in
 var jobColumns = []string{"id", "queue", "state", "kind", "priority", "enqueued", "due", "ended", "worker", "failed_attempts", "outcome", "reason", "last_error", "args"}
 
 // jobWriter returns a function that writes jobs as NDJSON or CSV.
-func (c *call) jobWriter(mediaType string) func([]*queue.Job) error {
+func jobWriter(w io.Writer, mediaType string) func([]*queue.Job) error {
 	if mediaType == ndjsonType {
-		encoder := json.NewEncoder(c.w)
+		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		return func(jobs []*queue.Job) error {
 			for _, job := range jobs {
@@ -244,7 +245,7 @@ func (c *call) jobWriter(mediaType string) func([]*queue.Job) error {
 			return nil
 		}
 	}
-	out, first := csv.NewWriter(c.w), true
+	out, first := csv.NewWriter(w), true
 	return func(jobs []*queue.Job) error {
 		if first {
 			_ = out.Write(jobColumns) // Error returns the error
@@ -292,7 +293,7 @@ func showJob(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if wait > 0 {
-		job, err := c.waitFor(ctx, id, wait)
+		job, err := waitFor(ctx, c, id, wait)
 		if job != nil || err != nil {
 			return job, err
 		}
@@ -310,7 +311,7 @@ func showJob(ctx context.Context, c *call) (any, error) {
 
 // waitFor waits until a job has ended, and returns nil if that takes too long, or the job is
 // not there or has ended before.
-func (c *call) waitFor(ctx context.Context, id string, wait time.Duration) (any, error) {
+func waitFor(ctx context.Context, c *call, id string, wait time.Duration) (any, error) {
 	switch job, err := c.queues.Get(ctx, id); {
 	case errors.Is(err, queue.ErrNoJob): // its outcome may be known for a while
 		if _, err := c.ops.Queue(ctx, queueOfID(id)); err != nil {
@@ -332,7 +333,7 @@ func (c *call) waitFor(ctx context.Context, id string, wait time.Duration) (any,
 	job, err := c.queues.Wait(waiting, id)
 	switch {
 	case err == nil:
-		return jobOf(c.ops.Hide(job), nil), nil
+		return jobOf(c.ops.Redactor().Job(job), nil), nil
 	case waiting.Err() != nil && ctx.Err() == nil:
 		return nil, nil
 	}

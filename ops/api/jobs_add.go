@@ -10,11 +10,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"skidway"
-	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
 )
@@ -60,23 +58,6 @@ type BatchResult struct {
 	Problem *Problem `json:"problem,omitzero"`
 }
 
-// A Copy is what a copy of a job has instead of the job's own args and options.
-type Copy struct {
-	Queue       string            `json:"queue,omitzero"`
-	Args        json.RawMessage   `json:"args,omitzero"`
-	Priority    string            `json:"priority,omitzero"`
-	In          Duration          `json:"in,omitzero"`
-	At          time.Time         `json:"at,omitzero"`
-	Unique      string            `json:"unique,omitzero"`
-	UniqueFor   Duration          `json:"unique_for,omitzero"`
-	UniqueScope string            `json:"unique_scope,omitzero"`
-	MaxAttempts int               `json:"max_attempts,omitzero"`
-	Timeout     Duration          `json:"timeout,omitzero"`
-	Deadline    time.Time         `json:"deadline,omitzero"`
-	Retain      Duration          `json:"retain,omitzero"`
-	Headers     map[string]string `json:"headers,omitzero"`
-}
-
 func addJob(ctx context.Context, c *call) (any, error) {
 	var job queue.NewJob
 	if err := c.body(&job); err != nil {
@@ -87,17 +68,17 @@ func addJob(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField("queue", "it is %.80q: want that of the path, or none", job.Options.Queue)
 	}
 	job.Options.Queue = name
-	return c.add(ctx, job, "kind == "+job.Args.Kind())
+	return addOne(ctx, c, job, "kind == "+job.Args.Kind())
 }
 
-// add adds a job that the principal may add. The audit has the origin of the job.
-func (c *call) add(ctx context.Context, job queue.NewJob, origin string) (any, error) {
+// addOne adds a job that the principal may add. The audit has the origin of the job.
+func addOne(ctx context.Context, c *call, job queue.NewJob, origin string) (any, error) {
 	if err := c.principal.CheckJob(job); err != nil {
 		return nil, err
 	}
 	c.repeatable(&job)
 	var result queue.Result
-	err := c.auditedAddition(ctx, job.Options.Queue, origin, 1, func() error {
+	err := auditedAddition(ctx, c, job.Options.Queue, origin, 1, func() error {
 		if c.key != "" {
 			result = c.queues.EnqueueMany(ctx, []queue.NewJob{job})[0]
 			return result.Err
@@ -118,7 +99,7 @@ func (c *call) add(ctx context.Context, job queue.NewJob, origin string) (any, e
 }
 
 // auditedAddition adds jobs, with entries of the audit unless a token adds them: programs add too many.
-func (c *call) auditedAddition(ctx context.Context, name, origin string, count int, add func() error) error {
+func auditedAddition(ctx context.Context, c *call, name, origin string, count int, add func() error) error {
 	if c.principal.Token {
 		return add()
 	}
@@ -132,7 +113,7 @@ const maxBatch = 1000
 const batchTime = 20 * time.Second
 
 func addJobs(ctx context.Context, c *call) (any, error) {
-	jobs, err := c.readBatch()
+	jobs, err := readBatch(c.request)
 	if err != nil {
 		return nil, err
 	}
@@ -152,26 +133,31 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 	}
 	answer := BatchResults{Results: make([]BatchResult, len(jobs))}
 	origin := fmt.Sprintf("queue in %.1000s", slices.Sorted(maps.Keys(names)))
-	err = c.auditedAddition(ctx, access.All, origin, len(jobs), func() error {
+	err = auditedAddition(ctx, c, access.All, origin, len(jobs), func() error {
 		var failed []error
 		for i, result := range c.queues.EnqueueMany(ctx, jobs) {
 			answer.Results[i] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
 			failed = append(failed, result.Err)
 			c.repeated(result)
 		}
-		return cmp.Or(otherRequest(failed), c.unknownRequest(failed), redisAway(failed))
+		if c.key != "" {
+			return cmp.Or(otherRequest(failed), unknownRequest(failed), redisAway(failed))
+		}
+		return redisAway(failed)
 	})
 	return answer, err
 }
 
 // unknownRequest returns the first error of a request with a key that leaves open whether jobs were
 // added: the same request finds it out.
-func (c *call) unknownRequest(failed []error) error {
+func unknownRequest(failed []error) error {
 	var unknown *skidway.OutcomeUnknownError
-	if c.key == "" || !slices.ContainsFunc(failed, func(err error) bool { return errors.As(err, &unknown) }) {
-		return nil
+	for _, err := range failed {
+		if errors.As(err, &unknown) {
+			return unknown
+		}
 	}
-	return unknown
+	return nil
 }
 
 // redisAway returns the first of the errors of several changes if Redis was away for all of them, so
@@ -199,8 +185,8 @@ func (c *call) resultProblem(err error) *Problem {
 }
 
 // readBatch returns the jobs of the body.
-func (c *call) readBatch() (jobs []queue.NewJob, err error) {
-	data, mediaType, err := c.read(c.route.bodyTypes...)
+func readBatch(q *request) (jobs []queue.NewJob, err error) {
+	data, mediaType, err := q.read(q.route.bodyTypes...)
 	if err != nil {
 		return nil, err
 	}
@@ -222,102 +208,4 @@ func (c *call) readBatch() (jobs []queue.NewJob, err error) {
 		}
 	}
 	return jobs, nil
-}
-
-func copyJob(ctx context.Context, c *call) (any, error) {
-	changes := map[string]json.RawMessage{}
-	if err := c.body(&changes); err != nil {
-		return nil, err
-	}
-	if err := c.may(access.View, queueOfID(c.values["id"])); err != nil { // the copy shows what is in the job
-		return nil, err
-	}
-	original, err := c.queues.Get(ctx, c.values["id"])
-	if err != nil {
-		return nil, err
-	}
-	if err := c.restore(original, changes); err != nil {
-		return nil, err
-	}
-	job, err := copyOf(original, changes)
-	if err != nil {
-		return nil, err
-	}
-	return c.add(ctx, job, "id == "+original.ID)
-}
-
-// restore puts the hidden values of a job into changed args that show them as hidden. A copy of a job
-// with hidden values needs the action reveal, because the copy can be made to show them elsewhere.
-func (c *call) restore(original *queue.Job, changes map[string]json.RawMessage) error {
-	if reflect.DeepEqual(c.ops.Hide(original), original) {
-		return nil
-	}
-	if err := c.may(access.Reveal, original.Queue); err != nil {
-		return err
-	}
-	if err := c.restoreHeaders(original, changes); err != nil {
-		return err
-	}
-	edited, changed := changes["args"]
-	if !changed {
-		return nil
-	}
-	args, err := c.ops.Restore(original, edited)
-	if err == nil {
-		changes["args"] = args
-	}
-	return err
-}
-
-// restoreHeaders puts the values of a job's headers into changed headers that show them as hidden.
-func (c *call) restoreHeaders(original *queue.Job, changes map[string]json.RawMessage) error {
-	edited, changed := changes["headers"]
-	if !changed {
-		return nil
-	}
-	var headers map[string]string
-	if err := json.Unmarshal(edited, &headers); err != nil {
-		return invalidField("headers", "want an object of texts")
-	}
-	shown := c.ops.Hide(original).Headers
-	for name, value := range headers {
-		if before, known := shown[name]; known && before == value {
-			headers[name] = original.Headers[name]
-		} else if strings.Contains(value, ops.Hidden) {
-			return invalidField("headers", "the header %.80q is hidden, and the job has no such value", name)
-		}
-	}
-	text, err := json.Marshal(headers)
-	changes["headers"] = text
-	return err
-}
-
-// copyOf returns a new job like another one, with changes. A deadline is not copied.
-func copyOf(original *queue.Job, changes map[string]json.RawMessage) (job queue.NewJob, err error) {
-	text, err := json.Marshal(queue.NewJob{Args: queue.Raw(original.Kind, []byte("{}")), Options: queue.Options{
-		Queue: original.Queue, Priority: original.Priority, MaxAttempts: original.MaxAttempts, Timeout: original.Timeout,
-		Unique: original.Unique, Retain: original.Retain, Headers: original.Headers, Then: original.Then,
-	}})
-	if err != nil {
-		return job, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return job, err
-	}
-	if _, other := changes["unique"]; other {
-		delete(fields, "unique_for")
-		delete(fields, "unique_scope")
-	}
-	maps.Copy(fields, changes)
-	if text, err = json.Marshal(fields); err != nil {
-		return job, err
-	}
-	if err := json.Unmarshal(text, &job); err != nil {
-		return job, err
-	}
-	if _, changed := changes["args"]; !changed {
-		job.Args = queue.Raw(original.Kind, original.Args) // also those that are no JSON
-	}
-	return job, nil
 }

@@ -49,7 +49,7 @@ func (change changeJob) serve(ctx context.Context, c *call) (any, error) {
 }
 
 // changeOne makes an audited change of a job.
-func (c *call) changeOne(ctx context.Context, id string, change func() error) error {
+func changeOne(ctx context.Context, c *call, id string, change func() error) error {
 	return c.audited(ctx, queueOfID(id), "id == "+id, 1, change)
 }
 
@@ -58,7 +58,7 @@ func retryJob(ctx context.Context, c *call, id string) (queue.State, error) {
 	if err := c.body(&body); err != nil {
 		return "", err
 	}
-	return queue.Waiting, c.changeOne(ctx, id, func() error { return c.queues.Retry(ctx, id, body.options()...) })
+	return queue.Waiting, changeOne(ctx, c, id, func() error { return c.queues.Retry(ctx, id, body.options()...) })
 }
 
 func runJobNow(ctx context.Context, c *call, id string) (queue.State, error) {
@@ -69,7 +69,7 @@ func runJobNow(ctx context.Context, c *call, id string) (queue.State, error) {
 	if body.IfState != "" && body.IfState != string(queue.Delayed) {
 		return "", invalidField("if_state", "only delayed jobs can run now")
 	}
-	return queue.Waiting, c.changeOne(ctx, id, func() error { return c.queues.Retry(ctx, id, queue.OnlyIf(queue.Delayed)) })
+	return queue.Waiting, changeOne(ctx, c, id, func() error { return c.queues.Retry(ctx, id, queue.OnlyIf(queue.Delayed)) })
 }
 
 func cancelJob(ctx context.Context, c *call, id string) (state queue.State, err error) {
@@ -77,7 +77,7 @@ func cancelJob(ctx context.Context, c *call, id string) (state queue.State, err 
 	if err := c.body(&body); err != nil {
 		return "", err
 	}
-	err = c.changeOne(ctx, id, func() error {
+	err = changeOne(ctx, c, id, func() error {
 		was, err := c.queues.Cancel(ctx, id, body.options()...)
 		if state = queue.Finished; was == queue.Active {
 			state = was
@@ -96,13 +96,13 @@ func rescheduleJob(ctx context.Context, c *call, id string) (queue.State, error)
 		return "", problem("invalid", "it needs one of the fields at and in")
 	}
 	if body.In > 0 {
-		now, err := c.ops.Now(ctx)
+		now, err := c.ops.Now(ctx, queueOfID(id))
 		if err != nil {
 			return "", err
 		}
 		body.At = now.Add(time.Duration(body.In))
 	}
-	return queue.Delayed, c.changeOne(ctx, id, func() error { return c.queues.Reschedule(ctx, id, body.At) })
+	return queue.Delayed, changeOne(ctx, c, id, func() error { return c.queues.Reschedule(ctx, id, body.At) })
 }
 
 func prioritizeJob(ctx context.Context, c *call, id string) (queue.State, error) {
@@ -114,7 +114,7 @@ func prioritizeJob(ctx context.Context, c *call, id string) (queue.State, error)
 	if err != nil || body.Priority == "" {
 		return "", invalidField("priority", "%.40q: want high, normal or low", body.Priority)
 	}
-	if err := c.changeOne(ctx, id, func() error { return c.queues.SetPriority(ctx, id, priority) }); err != nil {
+	if err := changeOne(ctx, c, id, func() error { return c.queues.SetPriority(ctx, id, priority) }); err != nil {
 		return "", err
 	}
 	job, err := c.queues.Get(ctx, id)
@@ -126,5 +126,5 @@ func prioritizeJob(ctx context.Context, c *call, id string) (queue.State, error)
 
 func deleteJob(ctx context.Context, c *call) (any, error) {
 	id := c.values["id"]
-	return nil, c.changeOne(ctx, id, func() error { return c.queues.Delete(ctx, id) })
+	return nil, changeOne(ctx, c, id, func() error { return c.queues.Delete(ctx, id) })
 }

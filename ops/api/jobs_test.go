@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/ops/api"
 	"skidway/queue"
 )
@@ -207,6 +209,39 @@ func TestJobsAreListedFilteredAndExported(t *testing.T) {
 	r.Header.Set("Accept", "application/x-ndjson")
 	if lines := strings.Split(strings.TrimSpace(f.send(r, 200).text), "\n"); len(lines) != 3 || !json.Valid([]byte(lines[2])) {
 		t.Errorf("%q", lines)
+	}
+}
+
+func TestPagesGoOnBehindLongIDsOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.die("mail", "news", `1`)
+	f.add("mail", "news", `2`)
+	key := f.db.Prefix() + ":{mail:0}:"
+	for i := range 4 {
+		id := fmt.Sprint(i) + strings.Repeat("\x00é", 1000)
+		for _, state := range []string{"dead", "delayed"} {
+			f.must(f.db.HSet(f.Context(), key+state+":jobs", id, "2nonsense").Err())
+			f.must(f.db.ZAdd(f.Context(), key+state, redis.Z{Score: 1, Member: id}).Err())
+		}
+	}
+	for state, want := range map[string]int{"dead": 5, "delayed": 4} {
+		seen := map[string]bool{}
+		for cursor, more := "", true; more; more = cursor != "" {
+			page := into[api.List[api.Job]](f.do("GET", "/queues/mail/jobs?limit=1&state="+state+"&cursor="+cursor, nil, 200))
+			for _, job := range page.Items {
+				if seen[job.ID] {
+					t.Fatalf("%s: %.20q is listed twice", state, job.ID)
+				}
+				seen[job.ID] = true
+			}
+			if cursor = page.Next; len(cursor) > 200 {
+				t.Errorf("a cursor of %d bytes", len(cursor))
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%s: %d jobs are listed, want %d", state, len(seen), want)
+		}
 	}
 }
 

@@ -20,25 +20,25 @@ const (
 
 // cursorTag is part of a cursor and distinguishes lists: it depends on the path and on all parameters
 // but limit.
-func (c *call) cursorTag() []byte {
-	query := c.r.URL.Query()
+func (q *request) cursorTag() []byte {
+	query := q.r.URL.Query()
 	query.Del("limit")
 	query.Del("cursor")
-	sum := sha256.Sum256([]byte(c.r.URL.EscapedPath() + "?" + query.Encode()))
+	sum := sha256.Sum256([]byte(q.r.URL.EscapedPath() + "?" + query.Encode()))
 	return sum[:cursorTagSize]
 }
 
 // next returns the cursor for a position in the list; "" for "".
-func (c *call) next(position string) string {
+func (q *request) next(position string) string {
 	if position == "" {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString(append(c.cursorTag(), position...))
+	return base64.RawURLEncoding.EncodeToString(append(q.cursorTag(), position...))
 }
 
 // position returns the position in the list that the parameter cursor stands for, "" for the start.
-func (c *call) position() (string, error) {
-	text := c.query.Get("cursor")
+func (q *request) position() (string, error) {
+	text := q.query.Get("cursor")
 	if text == "" {
 		return "", nil
 	}
@@ -46,14 +46,14 @@ func (c *call) position() (string, error) {
 		return "", problem("bad-cursor", "it is longer than %d bytes", maxCursorSize)
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(data) <= cursorTagSize || !bytes.HasPrefix(data, c.cursorTag()) {
+	if err != nil || len(data) <= cursorTagSize || !bytes.HasPrefix(data, q.cursorTag()) {
 		return "", problem("bad-cursor", "use a cursor with the path and the parameters of the list that it is from")
 	}
 	return string(data[cursorTagSize:]), nil
 }
 
 // limit returns the parameter limit.
-func (c *call) limit() (int, error) { return c.number("limit", 1, maxLimit, defaultLimit) }
+func (q *request) limit() (int, error) { return q.number("limit", 1, maxLimit, defaultLimit) }
 
 // A pageOf is a part of a list that is in memory.
 type pageOf struct {
@@ -62,12 +62,12 @@ type pageOf struct {
 }
 
 // page returns the part of a list of n entries that was asked for.
-func (c *call) page(n int) (p pageOf, err error) {
-	position, err := c.position()
+func (q *request) page(n int) (p pageOf, err error) {
+	position, err := q.position()
 	if err != nil {
 		return p, err
 	}
-	limit, err := c.limit()
+	limit, err := q.limit()
 	if err != nil {
 		return p, err
 	}
@@ -79,7 +79,7 @@ func (c *call) page(n int) (p pageOf, err error) {
 	p.from = min(p.from, n)
 	p.to = min(p.from+limit, n)
 	if p.to < n {
-		p.next = c.next("+" + strconv.Itoa(p.to))
+		p.next = q.next("+" + strconv.Itoa(p.to))
 	}
 	return p, nil
 }
@@ -92,7 +92,7 @@ func listOf[T, A any](ctx context.Context, c *call, all []T, asOf time.Time, for
 		return nil, err
 	}
 	if asOf.IsZero() {
-		if asOf, err = c.ops.Now(ctx); err != nil {
+		if asOf, err = c.now(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -3,13 +3,14 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"skidway"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
@@ -78,7 +79,7 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 	case (body.Count == nil) != body.AsOf.IsZero():
 		return nil, invalidField("count", "want both count and as_of of the answer to dry_run, or none")
 	}
-	if err := c.mayChange(&body); err != nil {
+	if err := mayChange(c, &body); err != nil {
 		return nil, err
 	}
 	priority, err := queue.ParsePriority(body.Priority)
@@ -90,13 +91,13 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField(idempotencyKey, "it is only for operations, not for ids and for dry_run")
 	}
 	if body.IDs != nil {
-		return c.changeIDs(ctx, &body, priority)
+		return changeIDs(ctx, c, &body, priority)
 	}
 	question := &ops.Question{
 		Change: ops.Change{Queue: c.values["queue"], Do: body.Action, State: queue.State(body.State), Match: body.Match, Priority: priority, Rate: body.Rate},
 		Count:  number(body.Count), AtLeast: body.AtLeast, AsOf: body.AsOf,
 	}
-	return c.operate(ctx, question, body.DryRun)
+	return operate(ctx, c, question, body.DryRun)
 }
 
 // operationActions are the changes of operations.
@@ -104,7 +105,7 @@ var operationActions = []string{"retry", "delete", "cancel", "priority"}
 
 // mayChange checks the actions that an operation needs beside operate: admin to delete jobs, and view
 // for a filter, because the number of jobs that match tells what is in them.
-func (c *call) mayChange(body *NewOperation) error {
+func mayChange(c *call, body *NewOperation) error {
 	if body.Action == "delete" {
 		if err := c.may(access.Admin, c.values["queue"]); err != nil {
 			return err
@@ -133,30 +134,30 @@ func purgeQueue(ctx context.Context, c *call) (any, error) {
 	if body.Count != nil != counted || !body.AsOf.IsZero() != counted || counted && body.All || !counted && !body.All && !body.DryRun {
 		return nil, invalidField("count", "want both count and as_of of the answer to dry_run, or all")
 	}
-	return c.operate(ctx, &ops.Question{
+	return operate(ctx, c, &ops.Question{
 		Change: ops.Change{Queue: c.values["queue"], Do: "delete", State: queue.State(cmp.Or(body.State, string(queue.Waiting)))},
 		Count:  number(body.Count), AtLeast: body.AtLeast, AsOf: body.AsOf,
 	}, body.DryRun)
 }
 
 // operate asks for an operation unless the question has a time, and begins it unless it is a dry run.
-func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (any, error) {
+func operate(ctx context.Context, c *call, asked *ops.Question, dryRun bool) (any, error) {
 	q, err := c.queue(ctx)
 	if err != nil {
 		return nil, err
 	}
 	asked.Queue, asked.By = q.Name(), c.who()
-	id := c.operationID(q.Name())
+	id := keyedOperation(q.Name(), c.key)
 	if id != "" {
-		if op, err := c.ops.Operation(ctx, id); !errors.Is(err, ops.ErrNoOperation) {
+		if op, err := c.ops.Operations().Get(ctx, id); !errors.Is(err, ops.ErrNoOperation) {
 			if err != nil {
 				return nil, err
 			}
-			return c.replayOperation(ctx, op)
+			return replayOperation(ctx, c, op)
 		}
 	}
 	if dryRun || asked.AsOf.IsZero() {
-		if asked, err = c.ops.Ask(ctx, asked.Change); err != nil {
+		if asked, err = c.ops.Operations().Ask(ctx, asked.Change); err != nil {
 			return nil, err
 		}
 	}
@@ -167,58 +168,84 @@ func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (a
 	if id != "" {
 		asked.ID, asked.Request = id, c.digest
 	}
-	answer, err := c.run(ctx, q.Name(), asked.Match, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Begin(ctx, asked) })
+	answer, err := runOperation(ctx, c, q.Name(), asked.Match, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Operations().Begin(ctx, asked) })
 	if !errors.Is(err, ops.ErrBegun) {
 		return answer, err
 	}
-	op, err := c.ops.Operation(ctx, id) // another server has begun it since
+	op, err := c.ops.Operations().Get(ctx, id) // another server has begun it since
 	if err != nil {
 		return nil, err
 	}
-	return c.replayOperation(ctx, op)
+	return replayOperation(ctx, c, op)
 }
 
-// run begins or continues an operation, and runs it in this process. Its audit ends when it does.
-func (c *call) run(ctx context.Context, name, match string, count int, begin func() (*ops.OperationRun, error)) (any, error) {
+// runOperation begins or continues an operation, and runs it in this process. Its audit ends when it does.
+func runOperation(ctx context.Context, c *call, name, match string, count int, begin func() (*ops.OperationRun, error)) (any, error) {
 	end, err := c.beginAudit(ctx, c.entry(name, match, count))
 	if err != nil {
 		return nil, err
 	}
 	run, err := begin()
-	var unknown *skidway.OutcomeUnknownError
-	if err = sent(err); err != nil && !(run != nil && errors.As(err, &unknown)) {
+	if err = sent(err); run == nil {
 		end(err, 0)
 		return nil, err
 	}
-	op, lost := run.Operation, err // if Redis did not answer, the operation is run if it was begun
+	op := run.Operation
 	running := c.task(func(ctx context.Context) {
-		var err error
-		if lost != nil {
-			err = run.Recover(ctx)
-		}
-		if err == nil {
-			err = run.Run(ctx, func(queue.Operation) {})
-		}
+		err := run.Run(ctx, func(queue.Operation) {})
 		if err != nil {
 			c.log.Warn("an operation was interrupted", "operation", op.ID, "changed", run.Operation.Changed, "error", err)
 		}
 		end(err, run.Operation.Changed)
 	})
 	if !running {
-		_, _ = c.ops.StopOperation(ctx, op.ID) // it can be continued
+		_, _ = c.ops.Operations().Stop(ctx, op.ID) // it can be continued
 		err := problem("stopping", "operation %s was not begun", op.ID).retry(retryAfter)
 		end(err, 0)
 		return nil, err
 	}
-	if lost != nil {
-		return nil, lost
+	if err != nil { // the reply was lost: it runs if it was begun
+		return nil, err
 	}
 	c.location("operations", op.ID)
-	return c.operationOf(op), nil
+	return operationOf(op, c.views(op.Queue)), nil
+}
+
+// continueRun continues an operation in this process.
+func continueRun(ctx context.Context, c *call, op queue.Operation) (any, error) {
+	return runOperation(ctx, c, op.Queue, op.Match, op.Count, func() (*ops.OperationRun, error) { return c.ops.Operations().Continue(ctx, op.ID) })
+}
+
+// keyedOperation returns the id of the operation of a queue that a request with a key begins; "" without
+// a key. The operation itself is the record of the request.
+func keyedOperation(name, key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key + " " + name))
+	return name + ":0:" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+}
+
+// replayOperation returns the operation that an earlier request with the same key has begun, and
+// continues it if the process that ran it has ended.
+func replayOperation(ctx context.Context, c *call, op queue.Operation) (any, error) {
+	if op.Request != c.digest {
+		return nil, problem("other-request", "operation %s was begun with the same %s", op.ID, idempotencyKey)
+	}
+	c.replay()
+	if op.Status == "interrupted" {
+		answer, err := continueRun(ctx, c, op)
+		var running *ops.OperationRunningError
+		if !errors.As(err, &running) { // else it waits for another one
+			return answer, err
+		}
+	}
+	c.location("operations", op.ID)
+	return operationOf(op, c.views(op.Queue)), nil
 }
 
 // changeIDs changes jobs by their ids.
-func (c *call) changeIDs(ctx context.Context, body *NewOperation, priority queue.Priority) (any, error) {
+func changeIDs(ctx context.Context, c *call, body *NewOperation, priority queue.Priority) (any, error) {
 	alone := *body
 	alone.Action, alone.IDs, alone.Priority = "", nil, ""
 	if len(body.IDs) == 0 || len(body.IDs) > maxIDs || !reflect.ValueOf(alone).IsZero() {
@@ -250,37 +277,37 @@ func (c *call) changeIDs(ctx context.Context, body *NewOperation, priority queue
 }
 
 func listOperations(ctx context.Context, c *call) (any, error) {
-	all, err := c.ops.Operations(ctx)
+	all, err := c.ops.Operations().List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !c.views(op.Queue) })
-	return listOf(ctx, c, all, time.Time{}, c.operationOf)
+	return listOf(ctx, c, all, time.Time{}, func(op queue.Operation) Operation { return operationOf(op, true) })
 }
 
 func showOperation(ctx context.Context, c *call) (any, error) {
-	op, err := c.ops.Operation(ctx, c.values["id"])
+	op, err := c.ops.Operations().Get(ctx, c.values["id"])
 	if err != nil {
 		return nil, err
 	}
-	return c.operationOf(op), nil
+	return operationOf(op, c.views(op.Queue)), nil
 }
 
 func stopOperation(ctx context.Context, c *call) (any, error) {
 	var op queue.Operation
 	id := c.values["id"]
 	err := c.audited(ctx, queueOfID(id), id, 0, func() (err error) {
-		op, err = c.ops.StopOperation(ctx, id)
+		op, err = c.ops.Operations().Stop(ctx, id)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.operationOf(op), nil
+	return operationOf(op, c.views(op.Queue)), nil
 }
 
 func continueOperation(ctx context.Context, c *call) (any, error) {
-	op, err := c.ops.Operation(ctx, c.values["id"])
+	op, err := c.ops.Operations().Get(ctx, c.values["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -289,5 +316,5 @@ func continueOperation(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
-	return c.run(ctx, op.Queue, op.Match, op.Count, func() (*ops.OperationRun, error) { return c.ops.Continue(ctx, op.ID) })
+	return continueRun(ctx, c, op)
 }

@@ -66,12 +66,6 @@ func listQueues(ctx context.Context, c *call) (any, error) {
 	return list, nil
 }
 
-// now returns the time of Redis in UTC.
-func (c *call) now(ctx context.Context) (time.Time, error) {
-	now, err := c.ops.Now(ctx)
-	return utc(now), err
-}
-
 func showQueue(ctx context.Context, c *call) (any, error) {
 	report, err := c.ops.Report(ctx, c.values["queue"])
 	if err != nil {
@@ -106,15 +100,15 @@ func pauseQueue(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&body); err != nil {
 		return nil, err
 	}
-	return c.changeQueue(ctx, body.Note, func(q *queue.Queue) error { return q.Pause(ctx, c.who(), body.Note) })
+	return changeQueue(ctx, c, body.Note, func(q *queue.Queue) error { return q.Pause(ctx, c.who(), body.Note) })
 }
 
 func resumeQueue(ctx context.Context, c *call) (any, error) {
-	return c.changeQueue(ctx, "", func(q *queue.Queue) error { return q.Resume(ctx) })
+	return changeQueue(ctx, c, "", func(q *queue.Queue) error { return q.Resume(ctx) })
 }
 
 // changeQueue changes the queue of the path and returns its state.
-func (c *call) changeQueue(ctx context.Context, note string, change func(*queue.Queue) error) (any, error) {
+func changeQueue(ctx context.Context, c *call, note string, change func(*queue.Queue) error) (any, error) {
 	q, err := c.queue(ctx)
 	if err != nil {
 		return nil, err

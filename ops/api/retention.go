@@ -27,8 +27,8 @@ func (l Limits) limit() queue.RetentionLimit {
 
 func limitsOf(l queue.RetentionLimit) Limits { return Limits{l.Jobs, l.Bytes, Duration(l.Age)} }
 
-// retention returns the retention of a queue, and sets the ETag.
-func (c *call) retention(ctx context.Context, q *queue.Queue) (any, error) {
+// retentionOf returns the retention of a queue, and sets the ETag.
+func retentionOf(ctx context.Context, c *call, q *queue.Queue) (any, error) {
 	r, version, err := q.Retention(ctx)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func showRetention(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.retention(ctx, q)
+	return retentionOf(ctx, c, q)
 }
 
 func putRetention(ctx context.Context, c *call) (any, error) {
@@ -68,7 +68,7 @@ func putRetention(ctx context.Context, c *call) (any, error) {
 	if err := c.audited(ctx, q.Name(), what, 0, func() error { return q.SetRetention(ctx, wanted) }); err != nil {
 		return nil, err
 	}
-	answer, err := c.retention(ctx, q)
+	answer, err := retentionOf(ctx, c, q)
 	if err != nil { // it is stored all the same
 		return Retention{limitsOf(wanted.Dead), limitsOf(wanted.Results)}, nil
 	}

@@ -32,10 +32,10 @@ type route struct {
 	types        []string    // further types of answers
 	problems     []string    // names, beside those that many routes have
 
-	repeatable bool                      // whether it may have an Idempotency-Key
-	tagged     bool                      // whether what the path names has an ETag; a change may have an If-Match then
-	stream     bool                      // it has no time limit
-	extra      func(*call) time.Duration // that the request may take longer than others; nil means none
+	repeatable bool                         // whether it may have an Idempotency-Key
+	tagged     bool                         // whether what the path names has an ETag; a change may have an If-Match then
+	stream     bool                         // it has no time limit
+	extra      func(*request) time.Duration // that the request may take longer than others; nil means none
 	serve      func(context.Context, *call) (any, error)
 }
 

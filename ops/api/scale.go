@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
 	"time"
 
+	"skidway"
 	"skidway/distribute"
 	"skidway/ops/access"
 	"skidway/workers/stats"
@@ -34,7 +36,7 @@ type Scale struct {
 // scales remembers answers, because autoscalers ask often.
 type scales struct {
 	sync.Mutex
-	answers map[string]rememberedScale
+	answers map[scaleQuery]rememberedScale
 }
 
 type rememberedScale struct {
@@ -42,63 +44,72 @@ type rememberedScale struct {
 	until time.Time
 }
 
-func (s *scales) get(key string) (Scale, bool) {
+func (s *scales) get(asked scaleQuery) (Scale, bool) {
 	s.Lock()
 	defer s.Unlock()
-	known := s.answers[key]
+	known := s.answers[asked]
 	return known.Scale, time.Now().Before(known.until)
 }
 
-func (s *scales) put(key string, answer Scale) {
+func (s *scales) put(asked scaleQuery, answer Scale) {
 	s.Lock()
 	defer s.Unlock()
 	if s.answers == nil || len(s.answers) >= maxScales {
-		s.answers = map[string]rememberedScale{}
+		s.answers = map[scaleQuery]rememberedScale{}
 	}
-	s.answers[key] = rememberedScale{answer, time.Now().Add(scaleFor)}
+	s.answers[asked] = rememberedScale{answer, time.Now().Add(scaleFor)}
 }
 
-func showScale(ctx context.Context, c *call) (any, error) {
-	name, channel := c.query.Get("queue"), c.query.Get("channel")
-	if (name == "") == (channel == "") {
-		return nil, invalidField("queue", "want either queue, or channel and subscriber")
-	}
-	needs := name
-	if channel != "" {
+// A scaleQuery asks for the workers of a queue, or of a subscriber of a channel.
+type scaleQuery struct {
+	queue, channel, subscriber string
+	slots                      int           // of a worker
+	drain                      time.Duration // in which the backlog is to be done
+}
+
+// readScaleQuery reads the parameters of a request, which the principal must be allowed.
+func readScaleQuery(c *call) (q scaleQuery, err error) {
+	q = scaleQuery{queue: c.query.Get("queue"), channel: c.query.Get("channel"), subscriber: c.query.Get("subscriber")}
+	needs := q.queue
+	switch {
+	case (q.queue == "") == (q.channel == ""):
+		return q, invalidField("queue", "want either queue, or channel and subscriber")
+	case q.channel != "":
 		needs = access.All
 	}
 	if err := c.may(access.Scale, needs); err != nil {
-		return nil, err
+		return q, err
 	}
-	slots, err := c.number("per_worker", 1, maxSlotNumber, defaultSlots)
+	if q.slots, err = c.number("per_worker", 1, maxSlotNumber, defaultSlots); err != nil {
+		return q, err
+	}
+	q.drain, err = c.duration("drain", maxDrain)
+	q.drain = cmp.Or(q.drain, defaultDrain)
+	return q, err
+}
+
+func showScale(ctx context.Context, c *call) (any, error) {
+	q, err := readScaleQuery(c)
 	if err != nil {
 		return nil, err
 	}
-	drain, err := c.duration("drain", maxDrain)
-	if err != nil {
-		return nil, err
-	}
-	if drain == 0 {
-		drain = defaultDrain
-	}
-	key := c.query.Encode()
-	if known, ok := c.scales.get(key); ok {
+	if known, ok := c.scales.get(q); ok {
 		return known, nil
 	}
 	var answer Scale
-	if channel == "" {
-		answer, err = c.scaleOfQueue(ctx, name, slots, drain)
+	if q.channel == "" {
+		answer, err = scaleOfQueue(ctx, c.Handler, q)
 	} else {
-		answer, err = c.scaleOfChannel(ctx, channel, c.query.Get("subscriber"), slots)
+		answer, err = scaleOfChannel(ctx, c.db, q)
 	}
 	if err == nil {
-		c.scales.put(key, answer)
+		c.scales.put(q, answer)
 	}
 	return answer, err
 }
 
-func (c *call) scaleOfQueue(ctx context.Context, name string, slots int, drain time.Duration) (Scale, error) {
-	q, err := c.ops.Queue(ctx, name)
+func scaleOfQueue(ctx context.Context, h *Handler, asked scaleQuery) (Scale, error) {
+	q, err := h.ops.Queue(ctx, asked.queue)
 	if err != nil {
 		return Scale{}, err
 	}
@@ -106,11 +117,11 @@ func (c *call) scaleOfQueue(ctx context.Context, name string, slots int, drain t
 	if err != nil {
 		return Scale{}, err
 	}
-	series, err := c.ops.Stats(ctx, name, stats.Hour)
+	series, err := h.ops.Stats(ctx, asked.queue, stats.Hour)
 	if err != nil {
 		return Scale{}, err
 	}
-	pool, err := c.queues.ForPool(name)
+	pool, err := h.queues.ForPool(asked.queue)
 	if err != nil {
 		return Scale{}, err
 	}
@@ -121,13 +132,13 @@ func (c *call) scaleOfQueue(ctx context.Context, name string, slots int, drain t
 	answer := Scale{Backlog: depth.Waiting + due, Oldest: Duration(depth.Oldest), Active: depth.Active, AsOf: utc(series.Now)}
 	factor := 1.0
 	if mean := meanRun(series); mean > 0 {
-		factor = min(1, mean.Seconds()/drain.Seconds())
+		factor = min(1, mean.Seconds()/asked.drain.Seconds())
 	}
 	backlog := answer.Backlog
 	if depth.Paused {
 		backlog = 0
 	}
-	answer.Wanted = wanted(answer.Active, backlog, factor, slots)
+	answer.Wanted = wanted(answer.Active, backlog, factor, asked.slots)
 	return answer, nil
 }
 
@@ -140,8 +151,8 @@ func meanRun(series *stats.Series) time.Duration {
 	return all.Run.Mean()
 }
 
-func (c *call) scaleOfChannel(ctx context.Context, name, subscriber string, slots int) (Scale, error) {
-	channel, err := distribute.OpenExisting(ctx, c.db, name)
+func scaleOfChannel(ctx context.Context, db *skidway.DB, asked scaleQuery) (Scale, error) {
+	channel, err := distribute.OpenExisting(ctx, db, asked.channel)
 	if err != nil {
 		return Scale{}, err
 	}
@@ -150,9 +161,9 @@ func (c *call) scaleOfChannel(ctx context.Context, name, subscriber string, slot
 		return Scale{}, err
 	}
 	for _, s := range status.Subscribers {
-		if s.Name == subscriber {
+		if s.Name == asked.subscriber {
 			backlog := max(0, int(s.Pending)-s.Counting)
-			return Scale{Backlog: backlog, Active: s.Counting, Wanted: wanted(s.Counting, backlog, 1, slots), AsOf: utc(status.Now)}, nil
+			return Scale{Backlog: backlog, Active: s.Counting, Wanted: wanted(s.Counting, backlog, 1, asked.slots), AsOf: utc(status.Now)}, nil
 		}
 	}
 	return Scale{}, distribute.ErrNoSubscriber

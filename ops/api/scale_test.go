@@ -12,6 +12,7 @@ import (
 
 	"skidway/distribute"
 	"skidway/internal/handle"
+	"skidway/internal/redistest"
 	"skidway/ops/access"
 	"skidway/ops/api"
 	"skidway/queue"
@@ -107,6 +108,50 @@ func TestEventsAreStreamedAndContinued(t *testing.T) {
 		if strings.HasPrefix(end, "event: ") && end != "event: enqueued" {
 			t.Errorf("%q", end)
 		}
+	}
+}
+
+func TestStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	tokens := access.NewTokens(handle.New(db))
+	text, token, err := tokens.Create(t.Context(), access.Token{Name: "shop", Scopes: []access.Scope{{Action: access.View, Queue: "mail"}}, By: "test"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := setupOn(t, db, api.Config{Authorize: func(r *http.Request) (*access.Principal, error) {
+		return access.NewTokens(handle.New(db)).Authenticate(r.Context(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) // which remembers nothing
+	}})
+	f.handler.AskAlways()
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	f.add("mail", "news", `1`)
+	f.must(q.KeepEvents(f.Context(), 100))
+	server := httptest.NewServer(f.handler)
+	defer server.Close()
+	r, err := http.NewRequestWithContext(f.Context(), "GET", server.URL+"/api/v1/events?queue=mail", nil)
+	f.must(err)
+	r.Header.Set("Authorization", "Bearer "+text)
+	response, err := http.DefaultClient.Do(r)
+	f.must(err)
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewScanner(response.Body)
+	next := func() (event bool) {
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "event: ") {
+				return true
+			}
+		}
+		return false
+	}
+	f.add("mail", "news", `2`)
+	if !next() {
+		t.Fatal("the stream ended before the token was revoked")
+	}
+	f.must(tokens.Revoke(f.Context(), token.ID))
+	f.add("mail", "news", `3`)
+	if next() {
+		t.Error("an event was sent after the token was revoked")
 	}
 }
 

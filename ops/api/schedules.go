@@ -51,9 +51,8 @@ type Firing struct {
 	Manual bool      `json:"manual,omitzero"`
 }
 
-// scheduleOf returns the redacted form of a schedule.
-func (c *call) scheduleOf(s queue.CronScheduleInfo) Schedule {
-	s.CronSchedule = c.ops.HideSchedule(s.CronSchedule)
+// scheduleOf returns a schedule, which must be redacted.
+func scheduleOf(s queue.CronScheduleInfo) Schedule {
 	answer := Schedule{Name: s.Name, Queue: s.Queue, Paused: s.Paused, Next: utc(s.Next), Last: []Firing{}}
 	o := s.Options
 	answer.NewSchedule = NewSchedule{
@@ -81,6 +80,12 @@ func (c *call) scheduleOf(s queue.CronScheduleInfo) Schedule {
 	return answer
 }
 
+// redactedSchedule returns the redacted form of a schedule.
+func redactedSchedule(c *call, s queue.CronScheduleInfo) Schedule {
+	s.CronSchedule = c.ops.Redactor().Schedule(s.CronSchedule)
+	return scheduleOf(s)
+}
+
 func listSchedules(ctx context.Context, c *call) (any, error) {
 	q, err := c.queue(ctx)
 	if err != nil {
@@ -90,7 +95,7 @@ func listSchedules(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listOf(ctx, c, all, time.Time{}, c.scheduleOf)
+	return listOf(ctx, c, all, time.Time{}, func(s queue.CronScheduleInfo) Schedule { return redactedSchedule(c, s) })
 }
 
 func showSchedule(ctx context.Context, c *call) (any, error) {
@@ -99,7 +104,7 @@ func showSchedule(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	c.setVersion(s.Version)
-	return c.scheduleOf(s), nil
+	return redactedSchedule(c, s), nil
 }
 
 func putSchedule(ctx context.Context, c *call) (any, error) {
@@ -138,7 +143,7 @@ func putSchedule(ctx context.Context, c *call) (any, error) {
 	}
 	answer, err := showSchedule(ctx, c)
 	if err != nil { // it is stored all the same
-		return c.scheduleOf(queue.CronScheduleInfo{CronSchedule: s}), nil
+		return redactedSchedule(c, queue.CronScheduleInfo{CronSchedule: s}), nil
 	}
 	return answer, nil
 }
@@ -165,11 +170,11 @@ func deleteSchedule(ctx context.Context, c *call) (any, error) {
 }
 
 func pauseSchedule(ctx context.Context, c *call) (any, error) {
-	return c.setPaused(ctx, true, delayed.PauseSchedule)
+	return setPaused(ctx, c, true, delayed.PauseSchedule)
 }
 
 func resumeSchedule(ctx context.Context, c *call) (any, error) {
-	return c.setPaused(ctx, false, delayed.ResumeSchedule)
+	return setPaused(ctx, c, false, delayed.ResumeSchedule)
 }
 
 // A ScheduleState is the state of a schedule.
@@ -181,7 +186,7 @@ type ScheduleState struct {
 
 // setPaused pauses or resumes the schedule of the path. The answer has nothing that needs the scope
 // view.
-func (c *call) setPaused(ctx context.Context, paused bool, change func(_ context.Context, _ *queue.PoolQueue, name, ifVersion string) error) (any, error) {
+func setPaused(ctx context.Context, c *call, paused bool, change func(_ context.Context, _ *queue.PoolQueue, name, ifVersion string) error) (any, error) {
 	q, err := c.queues.ForPool(c.values["queue"])
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func enqueueJob(p *page) (string, message, error) {
 		job.Options.Unique.Key = key
 	}
 	if at := get("at"); at != "" {
-		if job.Options.At, err = parseTime(p, at); err != nil {
+		if job.Options.At, err = parseTime(p, job.Options.Queue, at); err != nil {
 			return to, message{}, err
 		}
 	}

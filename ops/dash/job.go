@@ -271,7 +271,8 @@ func changeJob(p *page, do string, state queue.State, id string) error {
 		_, err := queues.Cancel(p.ctx(), id)
 		return err
 	case "reschedule":
-		at, err := parseTime(p, form.Get("at"))
+		name, _, _ := strings.Cut(id, ":")
+		at, err := parseTime(p, name, form.Get("at"))
 		if err != nil {
 			return err
 		}
@@ -285,11 +286,11 @@ func changeJob(p *page, do string, state queue.State, id string) error {
 }
 
 // parseTime reads a time of a form: "2006-01-02T15:04" in the zone of the settings, or a time from
-// now on such as "15m".
-func parseTime(p *page, text string) (time.Time, error) {
+// now on such as "15m", by the clock of the Redis with a queue.
+func parseTime(p *page, name, text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		now, err := p.dash.ops.Now(p.ctx())
+		now, err := p.dash.ops.Now(p.ctx(), name)
 		return now.Add(d), err
 	}
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.RFC3339} {
@@ -349,7 +350,7 @@ func copyJob(p *page) (string, message, error) {
 		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
 	}}
 	if at := strings.TrimSpace(form.Get("at")); at != "" {
-		if copied.Options.At, err = parseTime(p, at); err != nil {
+		if copied.Options.At, err = parseTime(p, copied.Options.Queue, at); err != nil {
 			return to, message{}, err
 		}
 	}
@@ -359,7 +360,7 @@ func copyJob(p *page) (string, message, error) {
 	if !p.Who.May(access.Enqueue, copied.Options.Queue) {
 		return to, message{}, &pageError{403, "error.forbidden"}
 	}
-	if hides(p.dash.ops.Hide(job), job) && !p.Who.May(access.Reveal, job.Queue) {
+	if hides(p.dash.ops.Redactor().Job(job), job) && !p.Who.May(access.Reveal, job.Queue) {
 		return to, message{}, &textError{words.T("copy.hidden")} // the copy could carry the values to another place
 	}
 	added := ""
@@ -387,7 +388,7 @@ func editedArgs(p *page, job *queue.Job) ([]byte, error) {
 		}
 		args = small.Bytes()
 	}
-	return p.dash.ops.Restore(job, args)
+	return p.dash.ops.Redactor().Restore(job, args)
 }
 
 // hides reports whether a view of a job lacks what a copy of the job would have.

@@ -29,7 +29,7 @@ var operationBadges = map[string]string{"running": "run", "interrupted": "warn",
 
 // operationsPage is the list of changes of many jobs.
 func operationsPage(p *page) error {
-	all, err := p.dash.ops.Operations(p.ctx())
+	all, err := p.dash.ops.Operations().List(p.ctx())
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func changeOperation(p *page) (string, message, error) {
 	if !p.Who.May(access.Operate, name) {
 		return to, message{}, &pageError{403, "error.forbidden"}
 	}
-	op, err := p.dash.ops.Operation(p.ctx(), id)
+	op, err := p.dash.ops.Operations().Get(p.ctx(), id)
 	if err != nil {
 		return to, message{}, err
 	}
@@ -73,7 +73,7 @@ func changeOperation(p *page) (string, message, error) {
 	switch do {
 	case "stop":
 		err = p.audited("stop", op.Queue, id, 0, func() error {
-			op, err = p.dash.ops.StopOperation(p.ctx(), id)
+			op, err = p.dash.ops.Operations().Stop(p.ctx(), id)
 			return err
 		})
 		return to, done("operations.did_stop", words.Text(op.Changed)), err
@@ -91,13 +91,13 @@ func continueOperation(p *page, op queue.Operation) error {
 	if err != nil {
 		return err
 	}
-	run, err := p.dash.ops.Continue(p.ctx(), op.ID)
-	if err != nil {
+	run, err := p.dash.ops.Operations().Continue(p.ctx(), op.ID)
+	if run == nil {
 		_ = end(err, 0) // it is the error that counts
 		return err
 	}
-	goOn(p, run, end)
-	return nil
+	goOn(p, run, end) // also after a lost reply
+	return err
 }
 
 // goOn runs an operation after the answer, in this process.
@@ -123,9 +123,13 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	if err != nil {
 		return to, message{}, err
 	}
-	run, err := p.dash.ops.Begin(p.ctx(), asked)
-	if err != nil {
+	run, err := p.dash.ops.Operations().Begin(p.ctx(), asked)
+	if run == nil {
 		_ = end(err, 0) // it is the error that counts
+		return to, message{}, err
+	}
+	if err != nil { // the reply was lost
+		goOn(p, run, end)
 		return to, message{}, err
 	}
 	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {

@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops"
 	"skidway/ops/access"
@@ -20,9 +22,9 @@ func TestOperationsAreListedStoppedAndContinued(t *testing.T) {
 	for range 3 {
 		f.add("mail", "email.send", `{"to":"ada"}`, queue.Options{})
 	}
-	asked, err := client.Ask(t.Context(), ops.Change{Queue: "mail", Do: "delete", State: queue.Waiting, Match: `text contains "<script>" || kind == "email.send"`, By: attack})
+	asked, err := client.Operations().Ask(t.Context(), ops.Change{Queue: "mail", Do: "delete", State: queue.Waiting, Match: `text contains "<script>" || kind == "email.send"`, By: attack})
 	f.must(err)
-	run, err := client.Begin(t.Context(), asked)
+	run, err := client.Operations().Begin(t.Context(), asked)
 	f.must(err)
 	id := run.Operation.ID
 	f.want(f.get("/operations"), http.StatusOK, "Delete waiting jobs in", "0 of 3", "running", "&lt;script&gt;alert(1)", `value="stop">Stop`)
@@ -42,6 +44,34 @@ func TestOperationsAreListedStoppedAndContinued(t *testing.T) {
 	f.want(f.follow(f.post("/operations/change", url.Values{"id": {id}, "do": {"continue"}})), http.StatusOK, "The operation goes on.")
 	f.must(f.dash.Close()) // it waits for a step at least, or interrupts the operation
 	f.want(f.follow(f.post("/operations/change", url.Values{"id": {"mail:none"}, "do": {"stop"}})), http.StatusOK, "Not done:")
+}
+
+func TestOperationWhoseBeginHadNoAnswerRunsAfterThePage(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := setup(t, db)
+	change := func() {
+		question := f.get("/jobs/question?all=1&do=delete&state=waiting&queue=mail&match=" + url.QueryEscape(`kind == "news"`))
+		f.post("/jobs/change", hidden(question.body, "/jobs/change"))
+	}
+	f.add("mail", "news", `1`, queue.Options{})
+	change() // the scripts are known
+	f.add("mail", "news", `2`, queue.Options{})
+	held := proxy.HoldReply("eval", "began")
+	go func() { <-held.Held(); held.Drop() }()
+	change()
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	for depth, deadline := (queue.Depth{Waiting: 1}), time.Now().Add(20*time.Second); depth.Waiting > 0; {
+		if depth, err = q.Depth(t.Context()); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", depth, err)
+		}
+	}
 }
 
 func TestAuditIsForAdministratorsAndFiltered(t *testing.T) {

@@ -112,7 +112,7 @@ func askAll(p *page, data *questionData, match string) (err error) {
 	if _, err := p.dash.ops.Queue(p.ctx(), data.Queue); err != nil {
 		return err
 	}
-	data.Asked, err = p.dash.ops.Ask(p.ctx(), ops.Change{Queue: data.Queue, Do: data.Do, State: data.State, Match: match, By: p.who()})
+	data.Asked, err = p.dash.ops.Operations().Ask(p.ctx(), ops.Change{Queue: data.Queue, Do: data.Do, State: data.State, Match: match, By: p.who()})
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ func purgeQueue(p *page) (string, message, error) {
 		return to, message{}, errors.New(words.T("queue.wrong_name"))
 	}
 	state := queue.State(p.request.PostForm.Get("state"))
-	asked, err := p.dash.ops.Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.who()})
+	asked, err := p.dash.ops.Operations().Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.who()})
 	if err != nil {
 		return to, message{}, err
 	}

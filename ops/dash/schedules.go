@@ -106,7 +106,7 @@ func findSchedule(p *page, name, schedule string) (found queue.CronScheduleInfo,
 
 // scheduleArgs returns the args of a schedule as the form shows them, without hidden values.
 func scheduleArgs(p *page, s queue.CronScheduleInfo) string {
-	return payload(p.dash.ops.HideSchedule(s.CronSchedule).Args).Text
+	return payload(p.dash.ops.Redactor().Schedule(s.CronSchedule).Args).Text
 }
 
 // putSchedule is the action that adds or changes a schedule. What the form does not have stays.
@@ -144,7 +144,10 @@ func putSchedule(p *page) (string, message, error) {
 	if err := p.Who.CheckJob(queue.NewJob{Args: queue.Raw(s.Kind, s.Args), Options: options}); err != nil {
 		return to, message{}, err
 	}
-	err := p.audited("put schedule", name, s.Name, 1, func() error { return p.dash.ops.PutSchedule(p.ctx(), s) })
+	err := p.audited("put schedule", name, s.Name, 1, func() error {
+		_, err := delayed.AddSchedule(p.ctx(), p.dash.queues, s)
+		return err
+	})
 	if err == nil {
 		to = "/schedules?" + url.Values{"queue": {name}}.Encode()
 	}

@@ -85,7 +85,7 @@ func workersPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
+		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.Redactor().Text(strings.ToValidUTF8(string(progress), "�"))}
 		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
 		p.row("longest", job.ID)
 		data.Longest = append(data.Longest, row)

@@ -56,7 +56,7 @@ hours.`,
 		if err != nil {
 			return err
 		}
-		now, err := client.Now(ctx)
+		now, err := client.Now(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ of jobs changed so far and of jobs that matched when it was asked for.`,
 	}
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, _ []string) error {
-		all, err := client.Operations(ctx)
+		all, err := client.Operations().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func operationsShow(a *cli.App) *cobra.Command {
 	}
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
-		op, err := client.Operation(ctx, ids[0])
+		op, err := client.Operations().Get(ctx, ids[0])
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ the command returns. 'skidway operations continue' continues them.`,
 		Args:    cli.OneOrMore("ID"),
 	}, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
 		return each(a, "operations", ids, func(id string) (string, error) {
-			op, err := client.StopOperation(ctx, id)
+			op, err := client.Operations().Stop(ctx, id)
 			return fmt.Sprintf("%s: %s changed", op.Status, jobCount(op.Changed)), err
 		})
 	})
@@ -180,11 +180,11 @@ does not ask again, and changes no jobs that came later.`,
 		Args:    cli.Args("ID"),
 	}
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
-		run, err := client.Continue(ctx, ids[0])
-		if err != nil {
+		run, err := client.Operations().Continue(ctx, ids[0])
+		if run == nil {
 			return err
 		}
-		return o.run(ctx, client.StopOperation, directRun{run})
+		return o.run(ctx, client.Operations().Stop, directRun{run})
 	})
 }
 

@@ -179,16 +179,19 @@ func (d direct) Ask(ctx context.Context, change ops.Change) (*ops.Question, erro
 		return nil, err
 	}
 	change.Queue = q.Name()
-	return d.ops.Ask(ctx, change)
+	return d.ops.Operations().Ask(ctx, change)
 }
 
 func (d direct) Begin(ctx context.Context, asked *ops.Question) (operationRun, error) {
-	run, err := d.ops.Begin(ctx, asked)
-	return directRun{run}, err
+	run, err := d.ops.Operations().Begin(ctx, asked)
+	if run == nil {
+		return nil, err
+	}
+	return directRun{run}, nil // also after a lost reply: to run it finds out whether it was begun
 }
 
 func (d direct) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
-	return d.ops.StopOperation(ctx, id)
+	return d.ops.Operations().Stop(ctx, id)
 }
 
 // A directRun is an operation that this process runs.

@@ -35,12 +35,8 @@ const (
 	maxTries    = 5                            // of a request that can be repeated
 )
 
-// A Client sends requests to a server. It is safe for concurrent use.
-type Client struct {
-	base  string // of the API, without a slash at its end
-	token string // empty: the server asks for none
-	http  *http.Client
-}
+// A Client answers for the queues that a server has. It is safe for concurrent use.
+type Client struct{ server *transport }
 
 // New returns a client of the server at an address such as https://host:8470/skidway. Nothing is sent.
 // Plain http is only for addresses of this machine, because a token would be readable on the way.
@@ -56,7 +52,14 @@ func New(address, token string) (*Client, error) {
 		return nil, errors.New("the token has white space inside")
 	}
 	client := &http.Client{Timeout: requestTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Client{strings.TrimSuffix(address, "/") + "/api/v1", token, client}, nil
+	return &Client{&transport{strings.TrimSuffix(address, "/") + "/api/v1", token, client}}, nil
+}
+
+// A transport sends requests to a server.
+type transport struct {
+	base  string // of the API, without a slash at its end
+	token string // empty: the server asks for none
+	http  *http.Client
 }
 
 // path returns a path of segments, which may contain any text.
@@ -69,22 +72,22 @@ func path(segments ...string) string {
 }
 
 // get decodes the answer to a request.
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
+func get[T any](ctx context.Context, t *transport, path string, query url.Values) (answer T, err error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	err = c.send(ctx, http.MethodGet, path, "", nil, &answer)
+	err = t.send(ctx, http.MethodGet, path, "", nil, &answer)
 	return answer, err
 }
 
 // all returns the entries of all pages of a list, and when the first was read.
-func all[T any](ctx context.Context, c *Client, path string, query url.Values) (items []T, asOf time.Time, err error) {
+func all[T any](ctx context.Context, t *transport, path string, query url.Values) (items []T, asOf time.Time, err error) {
 	if query == nil {
 		query = url.Values{}
 	}
 	query.Set("limit", "500")
 	for {
-		page, err := get[api.List[T]](ctx, c, path, query)
+		page, err := get[api.List[T]](ctx, t, path, query)
 		if err != nil {
 			return nil, asOf, err
 		}
@@ -99,18 +102,18 @@ func all[T any](ctx context.Context, c *Client, path string, query url.Values) (
 }
 
 // post sends a change, and decodes its answer unless answer is nil.
-func (c *Client) post(ctx context.Context, path string, body, answer any) error {
-	return c.change(ctx, http.MethodPost, path, body, answer)
+func (t *transport) post(ctx context.Context, path string, body, answer any) error {
+	return t.change(ctx, http.MethodPost, path, body, answer)
 }
 
 // remove sends the deletion of what is at a path.
-func (c *Client) remove(ctx context.Context, path string) error {
-	return c.change(ctx, http.MethodDelete, path, nil, nil)
+func (t *transport) remove(ctx context.Context, path string) error {
+	return t.change(ctx, http.MethodDelete, path, nil, nil)
 }
 
 // change sends a change once.
-func (c *Client) change(ctx context.Context, method, path string, body, answer any) error {
-	err := c.send(ctx, method, path, "", body, answer)
+func (t *transport) change(ctx context.Context, method, path string, body, answer any) error {
+	err := t.send(ctx, method, path, "", body, answer)
 	if lost(err) {
 		return unknownOutcome(method, path, err)
 	}
@@ -118,10 +121,10 @@ func (c *Client) change(ctx context.Context, method, path string, body, answer a
 }
 
 // postOnce sends a change under a key, and repeats it as long as it is not known whether it happened.
-func (c *Client) postOnce(ctx context.Context, path string, body, answer any) (err error) {
+func (t *transport) postOnce(ctx context.Context, path string, body, answer any) (err error) {
 	key, pause, unknown := rand.Text(), rdb.Backoff{}, false
 	for range maxTries {
-		if err = c.send(ctx, http.MethodPost, path, key, body, answer); err == nil {
+		if err = t.send(ctx, http.MethodPost, path, key, body, answer); err == nil {
 			return nil
 		}
 		unknown = unknown || lost(err)
@@ -156,7 +159,7 @@ func unknownOutcome(method, path string, err error) error {
 	return &skidway.OutcomeUnknownError{Op: method + " " + path, Err: err}
 }
 
-func (c *Client) send(ctx context.Context, method, path, key string, body, answer any) error {
+func (t *transport) send(ctx context.Context, method, path, key string, body, answer any) error {
 	var text []byte
 	var err error
 	if body != nil {
@@ -164,40 +167,40 @@ func (c *Client) send(ctx context.Context, method, path, key string, body, answe
 			return err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, method, t.base+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if t.token != "" {
+		request.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	response, err := c.http.Do(request)
+	response, err := t.http.Do(request)
 	if err != nil {
-		return c.unreachable(ctx, err)
+		return t.unreachable(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
-		return c.unreachable(ctx, err)
+		return t.unreachable(ctx, err)
 	}
 	if response.StatusCode >= 300 {
-		return c.problem(response, text)
+		return t.problem(response, text)
 	}
 	if answer == nil {
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s answers as no server of the API does: %w", c.base, err)
+		return fmt.Errorf("%s answers as no server of the API does: %w", t.base, err)
 	}
 	return nil
 }
 
-func (c *Client) unreachable(ctx context.Context, err error) error {
+func (t *transport) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -205,7 +208,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &failed) {
 		err = failed.Err // without the address, which the error has already
 	}
-	return &cli.UnreachableServerError{Address: c.base, Err: err}
+	return &cli.UnreachableServerError{Address: t.base, Err: err}
 }
 
 // A problemError is a problem that the server has answered with. It wraps the error that packages
@@ -226,10 +229,10 @@ func (e *problemError) Error() string {
 func (e *problemError) Unwrap() error { return e.same }
 
 // problem returns the error in an answer.
-func (c *Client) problem(response *http.Response, text []byte) error {
+func (t *transport) problem(response *http.Response, text []byte) error {
 	var p api.Problem
 	if err := json.Unmarshal(text, &p); err != nil || !strings.HasPrefix(p.Type, api.ProblemType) {
-		return fmt.Errorf("%s answers %s: is it a server of the API?", c.base, response.Status)
+		return fmt.Errorf("%s answers %s: is it a server of the API?", t.base, response.Status)
 	}
 	err := errorOf(p)
 	var known *problemError

@@ -18,7 +18,7 @@ import (
 // Enqueue is [queue.Client.Enqueue].
 func (c *Client) Enqueue(ctx context.Context, args queue.Args, options *queue.Options) (string, error) {
 	var added api.Added
-	err := c.postOnce(ctx, path("queues", options.Queue, "jobs"), queue.NewJob{Args: args, Options: *options}, &added)
+	err := c.server.postOnce(ctx, path("queues", options.Queue, "jobs"), queue.NewJob{Args: args, Options: *options}, &added)
 	var p *problemError
 	if errors.As(err, &p) && p.Job != "" { // it was added, and is not confirmed
 		return p.Job, err
@@ -42,7 +42,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []queue.NewJob) []queue.R
 	send := func(end int) {
 		var answer api.BatchResults
 		if failed == nil && len(batch.Jobs) > 0 {
-			failed = c.postOnce(ctx, "/jobs", batch, &answer)
+			failed = c.server.postOnce(ctx, "/jobs", batch, &answer)
 		}
 		for i := first; i < end; i++ {
 			switch n := i - first; {
@@ -76,7 +76,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []queue.NewJob) []queue.R
 
 // Job returns a job and its progress.
 func (c *Client) Job(ctx context.Context, id string) (*queue.Job, []byte, error) {
-	found, err := get[api.Job](ctx, c, path("jobs", id), nil)
+	found, err := get[api.Job](ctx, c.server, path("jobs", id), nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,14 +86,14 @@ func (c *Client) Job(ctx context.Context, id string) (*queue.Job, []byte, error)
 
 // Log is [queue.Client.Log].
 func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
-	log, err := get[api.JobLog](ctx, c, path("jobs", id, "log"), nil)
+	log, err := get[api.JobLog](ctx, c.server, path("jobs", id, "log"), nil)
 	return log.Lines, err
 }
 
 // Wait is [queue.Client.Wait].
 func (c *Client) Wait(ctx context.Context, id string) (*queue.Job, error) {
 	for {
-		found, err := get[api.Job](ctx, c, path("jobs", id), url.Values{"wait": {"1m"}})
+		found, err := get[api.Job](ctx, c.server, path("jobs", id), url.Values{"wait": {"1m"}})
 		if isProblem(err, "busy") {
 			if err = rdb.Sleep(ctx, time.Second); err == nil {
 				continue
@@ -119,7 +119,7 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 	if options.Limit > 0 {
 		query.Set("limit", fmt.Sprint(options.Limit))
 	}
-	list, err := get[api.List[api.Job]](ctx, c, path("queues", name, "jobs"), query)
+	list, err := get[api.List[api.Job]](ctx, c.server, path("queues", name, "jobs"), query)
 	if err != nil {
 		return nil, c.known(ctx, name, err)
 	}
@@ -137,7 +137,7 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 // changeJob changes a job and returns its state.
 func (c *Client) changeJob(ctx context.Context, id, change string, body any) (queue.State, error) {
 	var state api.JobState
-	err := c.post(ctx, path("jobs", id, change), body, &state)
+	err := c.server.post(ctx, path("jobs", id, change), body, &state)
 	return queue.State(state.State), err
 }
 
@@ -161,7 +161,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (active bool, err error)
 
 // Delete deletes a job.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	return c.remove(ctx, path("jobs", id))
+	return c.server.remove(ctx, path("jobs", id))
 }
 
 // SetPriority changes the priority of a job.
@@ -175,7 +175,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 	body := newOperation(change)
 	body.DryRun = true
 	var asked api.Question
-	if err := c.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), "", body, &asked); err != nil { // it changes nothing
+	if err := c.server.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), "", body, &asked); err != nil { // it changes nothing
 		return nil, c.known(ctx, change.Queue, err)
 	}
 	change.Match = asked.Match
@@ -195,7 +195,7 @@ func (c *Client) Begin(ctx context.Context, asked *ops.Question) (*OperationRun,
 	body := newOperation(asked.Change)
 	body.Count, body.AtLeast, body.AsOf = &asked.Count, asked.AtLeast, asked.AsOf
 	var begun api.Operation
-	if err := c.postOnce(ctx, path("queues", asked.Queue, "operations"), body, &begun); err != nil {
+	if err := c.server.postOnce(ctx, path("queues", asked.Queue, "operations"), body, &begun); err != nil {
 		return nil, err
 	}
 	op, err := operationOf(begun)
@@ -205,7 +205,7 @@ func (c *Client) Begin(ctx context.Context, asked *ops.Question) (*OperationRun,
 // StopOperation is [ops.Client.StopOperation].
 func (c *Client) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
 	var op api.Operation
-	if err := c.post(ctx, path("operations", id, "stop"), nil, &op); err != nil {
+	if err := c.server.post(ctx, path("operations", id, "stop"), nil, &op); err != nil {
 		return queue.Operation{}, err
 	}
 	return operationOf(op)
@@ -226,7 +226,7 @@ const pollInterval = 200 * time.Millisecond
 // Run waits for the end of the operation, and calls report with its progress.
 func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
 	for r.operation.Status == "running" {
-		found, err := get[api.Operation](ctx, r.client, path("operations", r.operation.ID), nil)
+		found, err := get[api.Operation](ctx, r.client.server, path("operations", r.operation.ID), nil)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 // Queues returns the names of the queues that the token may see, in alphabetical order.
 func (c *Client) Queues(ctx context.Context) (names []string, err error) {
-	queues, _, err := all[api.Queue](ctx, c, "/queues", nil)
+	queues, _, err := all[api.Queue](ctx, c.server, "/queues", nil)
 	for _, q := range queues {
 		names = append(names, q.Name)
 	}
@@ -31,7 +31,7 @@ func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) 
 // Now returns the time of a queue, by the clock of its Redis. The error is an [ops.NoQueueError] if
 // there is no such queue.
 func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
-	page, err := get[api.List[api.Job]](ctx, c, path("queues", name, "jobs"), url.Values{"limit": {"1"}})
+	page, err := get[api.List[api.Job]](ctx, c.server, path("queues", name, "jobs"), url.Values{"limit": {"1"}})
 	return local(page.AsOf), c.known(ctx, name, err)
 }
 
@@ -50,7 +50,7 @@ func (c *Client) known(ctx context.Context, name string, err error) error {
 // Statuses is [ops.Client.Statuses].
 func (c *Client) Statuses(ctx context.Context, names []string) (statuses []ops.QueueStatus, err error) {
 	if names == nil {
-		queues, asOf, err := all[api.Queue](ctx, c, "/queues", nil)
+		queues, asOf, err := all[api.Queue](ctx, c.server, "/queues", nil)
 		for _, q := range queues {
 			statuses = append(statuses, statusOf(q, asOf))
 		}
@@ -68,7 +68,7 @@ func (c *Client) Statuses(ctx context.Context, names []string) (statuses []ops.Q
 
 // Report is [ops.Client.Report].
 func (c *Client) Report(ctx context.Context, name string) (*ops.Report, error) {
-	report, err := get[api.QueueReport](ctx, c, path("queues", name), nil)
+	report, err := get[api.QueueReport](ctx, c.server, path("queues", name), nil)
 	if err != nil {
 		return nil, c.known(ctx, name, err)
 	}
@@ -87,18 +87,18 @@ func (c *Client) Resume(ctx context.Context, name string) (queue.Depth, error) {
 
 func (c *Client) setPaused(ctx context.Context, name, change string, body any) (queue.Depth, error) {
 	var q api.Queue
-	err := c.post(ctx, path("queues", name, change), body, &q)
+	err := c.server.post(ctx, path("queues", name, change), body, &q)
 	return statusOf(q, time.Time{}).Depth, c.known(ctx, name, err)
 }
 
 // DeleteQueue deletes a queue.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return c.known(ctx, name, c.remove(ctx, path("queues", name)))
+	return c.known(ctx, name, c.server.remove(ctx, path("queues", name)))
 }
 
 // LivingPools returns the workers that serve a queue, with their kinds.
 func (c *Client) LivingPools(ctx context.Context, name string) (pools []queue.PoolInfo, err error) {
-	workers, _, err := all[api.Worker](ctx, c, "/workers", url.Values{"queue": {name}})
+	workers, _, err := all[api.Worker](ctx, c.server, "/workers", url.Values{"queue": {name}})
 	for _, w := range workers {
 		if w.Lease > 0 {
 			pools = append(pools, queue.PoolInfo{Name: w.Name, Kinds: w.Kinds})
@@ -113,7 +113,7 @@ func (c *Client) Running(ctx context.Context, name string) (*ops.Running, error)
 	if name != "" {
 		query.Set("queue", name)
 	}
-	list, err := get[api.RunningList](ctx, c, "/running", query)
+	list, err := get[api.RunningList](ctx, c.server, "/running", query)
 	if err != nil {
 		return nil, c.known(ctx, name, err)
 	}
