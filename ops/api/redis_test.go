@@ -98,7 +98,7 @@ func TestFullRedisRefusesWhatNeedsRoomAndCanBeEmptied(t *testing.T) {
 	f.add("mail", "news", `4`)
 	slow := into[api.Operation](f.do("POST", "/queues/mail/operations", `{"action":"delete","state":"dead","rate":1}`, 202))
 	f.must(f.db.ConfigSet(f.Context(), "maxmemory", "1").Err())
-	f.do("POST", "/operations/"+slow.ID+"/stop", nil, 200)
+	slow = into[api.Operation](f.do("POST", "/operations/"+slow.ID+"/stop", nil, 200))
 	for path, body := range map[string]any{
 		"/queues/mail/jobs": `{"kind":"news"}`, "/jobs/" + waiting + "/copy": nil,
 		"/jobs/" + dead[1] + "/retry": nil, "/queues/mail/operations": `{"action":"retry","state":"dead"}`,
@@ -123,7 +123,9 @@ func TestFullRedisRefusesWhatNeedsRoomAndCanBeEmptied(t *testing.T) {
 	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 1 {
 		t.Errorf("%+v", op)
 	}
-	f.do("POST", "/operations/"+slow.ID+"/continue", nil, 202)
+	if slow.Status == "stopped" { // not done before
+		f.do("POST", "/operations/"+slow.ID+"/continue", nil, 202)
+	}
 	if slow = f.ended(slow.ID); slow.Status != "done" || f.depth("mail").Dead != 0 {
 		t.Errorf("%+v", slow)
 	}
