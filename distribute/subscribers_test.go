@@ -346,7 +346,7 @@ func TestWorkerThatWaitsForRoomTakesOverTheOtherSubscriberOfItsFile(t *testing.T
 	db, lines := redistest.DB(t), noisyLines(9, 13_000)
 	channel := flowChannel(t, db, flowWindow)
 	path := write(t, t.TempDir(), "a.log.gz", lines)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // instead of for ever
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // instead of for ever
 	defer cancel()
 	working, giveUp := context.WithCancel(ctx)
 	defer giveUp()
