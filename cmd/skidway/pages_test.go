@@ -1,11 +1,16 @@
 package main
 
 import (
+	"html"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +28,14 @@ var inDashboard = map[string]struct{ address, text string }{
 	"audit": {"/audit", ""}, "doctor": {"/redis", ""}, "enqueue": {"/enqueue", `action="/enqueue"`},
 	"errors list": {"/errors", ""}, "errors show": {"/errors", ""},
 	"queues list": {"/queues", ">mail<"}, "queues watch": {"/queues", "data-v="}, "queues show": {"/queues/mail", ""}, "queues stats": {"/queues/mail?range=month", ""},
-	"queues pause": {"/queues/mail", `action="/queues/mail/pause"`}, "queues resume": {"POST /queues/mail/resume", ""}, "queues purge": {"/queues/mail", `action="/queues/mail/purge"`},
+	"queues pause": {"/queues/mail", `action="/queues/mail/pause"`}, "queues resume": {"/queues/paused", `action="/queues/paused/resume"`}, "queues purge": {"/queues/mail", `action="/queues/mail/purge"`},
 	"jobs list": {"/jobs?queue=mail&state=waiting", "email.send"}, "jobs show": {"/jobs/ID", "email.send"}, "jobs logs": {"/jobs/ID", ""}, "jobs running": {"/workers", ""},
-	"jobs retry": {"POST /jobs/ID/retry", ""}, "jobs run-now": {"POST /jobs/ID/run-now", ""}, "jobs cancel": {"POST /jobs/ID/cancel", ""},
+	"jobs retry": {"POST /jobs/ID/retry", ""}, "jobs run-now": {"/jobs/ID", `action="/jobs/ID/run-now"`}, "jobs cancel": {"/jobs/ID", `action="/jobs/ID/cancel"`},
 	"jobs priority": {"/jobs/ID", `action="/jobs/ID/priority"`}, "jobs delete": {"/jobs/ID", `action="/jobs/ID/delete"`},
 	"operations list": {"/operations", ""}, "operations show": {"/operations", ""}, "operations stop": {"POST /operations/change", ""}, "operations continue": {"POST /operations/change", ""},
-	"workers list": {"/workers", ""}, "workers quiet": {"POST /workers/signal", ""}, "workers stop": {"POST /workers/signal", ""},
-	"cron list": {"/schedules", ""}, "cron add": {"/schedules/edit", `action="/schedules/put"`}, "cron run": {"POST /schedules/change", ""}, "cron remove": {"POST /schedules/change", ""},
-	"cron pause": {"POST /schedules/change", ""}, "cron resume": {"POST /schedules/change", ""},
+	"workers list": {"/workers", ""}, "workers quiet": {"/workers", `action="/workers/signal"`}, "workers stop": {"/workers", `action="/workers/signal"`},
+	"cron list": {"/schedules", ""}, "cron add": {"/schedules/edit", `action="/schedules/put"`}, "cron run": {"/schedules?queue=mail", `action="/schedules/change"`}, "cron remove": {"/schedules?queue=mail", `action="/schedules/change"`},
+	"cron pause": {"/schedules?queue=mail", `action="/schedules/change"`}, "cron resume": {"/schedules?queue=mail", `action="/schedules/change"`},
 	"logs status": {"/channels", ""}, "logs report": {"/counts", ""}, "logs unsubscribe": {"POST /channels/drop", ""},
 	"chat list": {"/chats", `name="member"`}, "chat members": {"/chats", `name="chat"`}, "chat info": {"/chats", `name="chat"`}, "chat drop": {"POST /chats/drop", ""},
 }
@@ -56,7 +61,7 @@ func TestTheDashboardDoesWhatCommandsDoOrAReasonIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	add := func() string {
-		id, err := queues.Enqueue(t.Context(), queue.Raw("email.send", []byte("{}")), &queue.Options{Queue: "mail"})
+		id, err := queues.Enqueue(t.Context(), queue.Raw("email.send", []byte("{}")), &queue.Options{Queue: "mail", Delay: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +77,7 @@ func TestTheDashboardDoesWhatCommandsDoOrAReasonIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pages.Close() })
+	fillForForms(t, queues, pages)
 	commands := map[string]bool{}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -106,6 +112,71 @@ func TestTheDashboardDoesWhatCommandsDoOrAReasonIsGiven(t *testing.T) {
 	}
 }
 
+// fillForForms adds what pages have forms for.
+func fillForForms(t *testing.T, queues *queue.Client, pages http.Handler) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"mail", "paused"} {
+		_, err := queues.Enqueue(t.Context(), queue.Raw("email.send", []byte("{}")), &queue.Options{Queue: name})
+		must(err)
+		post(t, pages, "/schedules/put", url.Values{"new": {"1"}, "name": {name}, "queue": {"mail"}, "expr": {"@daily"}, "kind": {"report"}, "args": {"{}"}})
+	}
+	post(t, pages, "/schedules/change", url.Values{"name": {"paused"}, "queue": {"mail"}, "do": {"pause"}})
+	paused, err := queues.Queue("paused")
+	must(err)
+	must(paused.Pause(t.Context(), "anna", ""))
+	_, err = queues.Beat(t.Context(), queue.PoolBeat{Pool: "worker-1", Length: time.Minute, Info: &queue.PoolInfo{Name: "worker-1", Queues: []string{"mail"}, Concurrency: 1}})
+	must(err)
+}
+
+// post sends a form, and fails the test if it is refused.
+func post(t *testing.T, pages http.Handler, path string, values url.Values) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	if pages.ServeHTTP(w, r); w.Code != http.StatusSeeOther {
+		t.Errorf("the form %s with %v is answered %d", path, values, w.Code)
+	}
+}
+
+var (
+	hiddenFields = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
+	doButtons    = regexp.MustCompile(`name="do" value="([^"]*)"`)
+)
+
+// send sends the form of a page that does what a command does, with its own fields, and fails the test if there is none
+// or it is refused. Of several changes the last word of the command is the one.
+func send(t *testing.T, pages http.Handler, command, page, action string) {
+	t.Helper()
+	last := command[strings.LastIndexByte(command, ' ')+1:]
+	for _, form := range strings.Split(page, "<form")[1:] {
+		form, _, _ = strings.Cut(form, "</form>")
+		values := url.Values{}
+		for _, field := range hiddenFields.FindAllStringSubmatch(form, -1) {
+			values.Add(field[1], html.UnescapeString(field[2]))
+		}
+		buttons := doButtons.FindAllStringSubmatch(form, -1)
+		if !strings.Contains(form, action) || len(buttons) > 0 && !slices.ContainsFunc(buttons, func(b []string) bool { return b[1] == last }) {
+			continue
+		}
+		if len(buttons) > 0 {
+			values.Set("do", last)
+		}
+		if !values.Has("queue") {
+			values.Set("queue", "mail") // that a person fills in
+		}
+		post(t, pages, strings.TrimSuffix(strings.TrimPrefix(action, `action="`), `"`), values)
+		return
+	}
+	t.Errorf("skidway %s: the page has no form with %s: %.2000s", command, action, page)
+}
+
 // has fails the test unless the dashboard has a page with a text, or takes a form.
 func has(t *testing.T, pages http.Handler, command, address, text string) {
 	t.Helper()
@@ -119,6 +190,8 @@ func has(t *testing.T, pages http.Handler, command, address, text string) {
 	switch {
 	case isForm && (w.Code == http.StatusNotFound || w.Code == http.StatusMethodNotAllowed):
 		t.Errorf("skidway %s: there is no form of %s: %d", command, path, w.Code)
+	case strings.HasPrefix(text, `action="`):
+		send(t, pages, command, w.Body.String(), text)
 	case !isForm && (w.Code != http.StatusOK || !strings.Contains(w.Body.String(), text)):
 		t.Errorf("skidway %s: %s answers %d without %q: %.2000s", command, address, w.Code, text, w.Body)
 	}
