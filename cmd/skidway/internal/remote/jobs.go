@@ -170,7 +170,7 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority queue.Prio
 	return err
 }
 
-// Ask is [ops.Client.Ask].
+// Ask is [ops.Operations.Ask].
 func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, error) {
 	body := newOperation(change)
 	body.DryRun = true
@@ -202,7 +202,7 @@ func (c *Client) Begin(ctx context.Context, asked *ops.Question) (*OperationRun,
 	return &OperationRun{c, op}, err
 }
 
-// StopOperation is [ops.Client.StopOperation].
+// StopOperation is [ops.Operations.Stop].
 func (c *Client) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
 	var op api.Operation
 	if err := c.server.post(ctx, path("operations", id, "stop"), nil, &op); err != nil {
