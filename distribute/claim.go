@@ -67,6 +67,7 @@ func parseAnnouncement(body []byte) (announcement, error) {
 type claim struct {
 	channel    *Channel
 	subscriber string
+	epoch      string // of the subscriber
 	id         string
 	shipment   int64
 	place      int64 // of the file, in the order of admission

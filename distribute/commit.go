@@ -124,7 +124,7 @@ func (b *stageBatch) send(ctx context.Context) error {
 		return nil
 	}
 	c := b.claim
-	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, len(b.days)}, b.days...)
+	args := append([]any{c.subscriber, c.epoch, c.id, c.shipment, c.token, c.commits + 1, len(b.days)}, b.days...)
 	reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, append(args, b.cells...)...)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 	if p.checkpoint != nil {
 		checkpoint = append(checkpointPrefix(c.shipment), p.checkpoint...)
 	}
-	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, final, checkpoint, cells, len(fields) / 2}, fields...)
+	args := append([]any{c.subscriber, c.epoch, c.id, c.shipment, c.token, c.commits + 1, final, checkpoint, cells, len(fields) / 2}, fields...)
 	t := p.result.tally
 	for _, sum := range []struct {
 		field string
@@ -196,7 +196,9 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 // it folds the cells into the totals, and frees the segments that no subscriber needs any
 // more: all of them if every subscriber has counted the shipment, else those before keep.
 func (c *claim) foldAndFree(ctx context.Context, settings cuts.Settings, allCounted bool, keep int64) error {
-	if err := c.channel.totals(c.subscriber).fold(ctx, settings, commitName(c.id, c.shipment, c.commits)); err != nil {
+	totals := c.channel.totals(c.subscriber)
+	totals.epoch = c.epoch
+	if err := totals.fold(ctx, settings, commitName(c.id, c.shipment, c.commits)); err != nil {
 		return err
 	}
 	switch {

@@ -76,6 +76,11 @@ func (r *fileRead) begin(ctx context.Context) error {
 		return err
 	}
 	r.name = record.name
+	for _, c := range r.counts {
+		if c.epoch, err = w.channel.epoch(ctx, c.subscriber); err != nil {
+			return err
+		}
+	}
 	if record.shipment != first.shipment {
 		return errAbandoned
 	}

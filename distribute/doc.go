@@ -28,6 +28,9 @@
 //     living processes need, Redis was away: uploads whose leases ended then are spared for
 //     1.2 leases more, so that an outage, of up to the patience of the connection (30 s),
 //     ends no upload.
+//   - The counts of a subscriber belong to an epoch, which [Channel.Reset] ends. Nothing that was
+//     counted in one epoch appears in another: a file is in Redis within one epoch only, and commits
+//     and folds of another one are refused. A report has all of an epoch or nothing of it.
 //   - A worker commits what it has counted of a file after each 64 MiB of content or
 //     5 seconds (see [WorkerConfig]), also while the upload goes on, or rests. If its claim
 //     is lost, the next worker goes on from the last commit. A report is exact at every moment: it
@@ -93,6 +96,22 @@
 //
 // What follows the decompression is done for each subscriber: their aggregations decide how
 // lines are split and parsed.
+//
+// # Sources
+//
+// [Channel.Export] writes what the workers of a subscriber have counted, and [Channel.Import] adds it
+// to the reports of another one, as a source. At every moment:
+//
+//   - A report adds up what the subscriber counted and one import of each source. It begins with the
+//     list of these imports, which one script changes, and is read again if that changes meanwhile.
+//   - The import of a source is that of its latest epoch, and of the latest commit in it, that was
+//     imported. An import is written beside it, under a random name that is never used again. It
+//     becomes that of the source when it is whole and was checked, in the epoch of the subscriber in
+//     which it began.
+//   - The lines of each day in an import are those of its cells, in all cuts. Days that expire are moved
+//     as those of the subscriber, by the same scripts.
+//   - An import that is not that of a source is deleted: when its lease has ended, or when it was
+//     replaced. Removal and reset of a subscriber delete all of them.
 //
 // # Streams
 //

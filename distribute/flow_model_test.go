@@ -109,7 +109,7 @@ func (m *flowModel) ship(u *modelUpload) {
 	switch {
 	case u.complete:
 	case u.shipment == 0:
-		reply := m.call(admitScript, of, u.shipper, u.id, "head of "+u.id, map[bool]string{true: u.id}[u.last > 0], u.last, "", modelSegment, 1, modelReserve, testLeaseMS,
+		reply := m.call(admitScript, of, u.shipper, u.id, "head of "+u.id, map[bool]string{true: u.id}[u.last > 0], u.last, "", modelSegment, 1, modelReserve, testLeaseMS, 0,
 			"name", u.id, "codec", "plain", "segment", modelSegment, "unit", modelSegment, "upload", modelSegments*modelSegment, "base", 0)
 		if reply.Text(0) == "admitted" {
 			u.shipment, u.booked, u.uploaded = reply.Int(1), 1, 0

@@ -1,12 +1,15 @@
 package distribute
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // keys builds the names of all keys of one channel. They share the hash tag
 // {channel}, because every script uses keys of one channel.
 //
 //	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered),
-//	                                     removals (number of subscribers ever removed), beat and due (of processes: the
+//	                                     removals (number of subscribers ever removed), resets (of subscribers), beat and due (of processes: the
 //	                                     last action, and when the next one is due, ms), outage and amnesty (the last
 //	                                     action before Redis was away, and until when leases are spared, ms)
 //	:wake                        stream  one entry: the last change
@@ -25,8 +28,9 @@ import "strconv"
 //	:leases                      zset    shipper → lease expiry, ms
 //	:line                        zset    shipper that waits for the window → turn
 //	:subscribers                 hash    subscriber → settings
-//	:removed                     hash    subscriber whose removal is not complete → number of the removal
+//	:removed                     hash    subscriber whose removal is not complete → number of the removal; "reset" and its epoch: whose reset is not
 //	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (number of commits), folds (of cells into the totals),
+//	                                     epoch (number of resets, none before the first), source (its name in its exports),
 //	                                     oldest (day that is kept), dropped (its value when the cells before it were deleted),
 //	                                     visitors (key of their hashes), countries (first day that may have visitors of countries)
 //	:subscriber:S:claims         zset    file → lease expiry, ms
@@ -43,6 +47,9 @@ import "strconv"
 //	:subscriber:S:visitors       zset    names of sketches of visitors, DAY or DAY COUNTRY → 0
 //	:subscriber:S:visitors:NAME  string  a sketch, a HyperLogLog of Redis; while one is merged, the one named incoming
 //	:subscriber:S:problems       set     files that were counted in part or not at all
+//	:subscriber:S:sources        hash    imported source → EPOCH COMMIT IMPORT, what reports have of it
+//	:subscriber:S:imports        hash    import that is not complete → lease expiry, ms; 0: it was replaced, and is being deleted
+//	:subscriber:S:import:I       hash    fields as of a subscriber, and source; :groups, :days and :count:GROUP follow, as of a subscriber
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to
 // 7 KB, most of it the digests by which an earlier copy is recognised.
@@ -77,17 +84,26 @@ func (k keys) segment(id string, shipment int64, number int) string {
 func (k keys) subscribers() string { return k.root + ":subscribers" }
 func (k keys) removed() string     { return k.root + ":removed" }
 func (k keys) subscriber(name string) subscriberKeys {
-	return subscriberKeys{k.root + ":subscriber:" + name}
+	owner, _, _ := strings.Cut(name, importInfix)
+	return subscriberKeys{k.root + ":subscriber:" + name, k.root + ":subscriber:" + owner + ":readers"}
 }
 
-// subscriberKeys builds the names of the keys of one subscriber.
-type subscriberKeys struct{ root string }
+// importName is the name of an import among the names of subscribers, which have no colon.
+func importName(subscriber, imported string) string { return subscriber + importInfix + imported }
+
+const importInfix = ":import:"
+
+// subscriberKeys builds the names of the keys of one subscriber, or of an import, which has the reports
+// of its subscriber.
+type subscriberKeys struct{ root, reports string }
 
 func (k subscriberKeys) record() string   { return k.root }
 func (k subscriberKeys) claims() string   { return k.root + ":claims" }
 func (k subscriberKeys) owners() string   { return k.root + ":owners" }
 func (k subscriberKeys) sealed() string   { return k.root + ":sealed" }
-func (k subscriberKeys) readers() string  { return k.root + ":readers" }
+func (k subscriberKeys) readers() string  { return k.reports }
+func (k subscriberKeys) sources() string  { return k.root + ":sources" }
+func (k subscriberKeys) imports() string  { return k.root + ":imports" }
 func (k subscriberKeys) problems() string { return k.root + ":problems" }
 func (k subscriberKeys) groups() string   { return k.root + ":groups" }
 func (k subscriberKeys) days() string     { return k.root + ":days" }

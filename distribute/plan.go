@@ -13,6 +13,7 @@ type plan struct {
 	indexKey string
 	index    string // the index entry when it was read
 	shipment int64  // number of the last shipment when it was read; 0: none
+	resets   int64  // number of resets of subscribers before it was read
 	base     int64  // offset where the upload begins
 	newHead  bool   // the head is to be recorded
 	replaces string // prefix of the ids of the same content, if shipping is forced
@@ -22,11 +23,15 @@ type plan struct {
 // plan returns how to ship a file: which part of it the channel has not counted yet. It
 // returns errInRedis if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
+	resets, err := s.channel.files.completeResets(ctx)
+	if err != nil {
+		return plan{}, err
+	}
 	index, known, err := s.channel.files.lookup(ctx, src, s.sketches)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{id: src.ID(), indexKey: src.Head.IndexKey(), index: index, newHead: true}
+	p := plan{id: src.ID(), indexKey: src.Head.IndexKey(), index: index, newHead: true, resets: resets}
 	if known != nil && s.config.Force {
 		return s.planForced(ctx, p)
 	}

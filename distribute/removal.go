@@ -4,19 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
 )
 
-// A removal is the removal of a subscriber. It begins with one script, after which the
-// subscriber does not exist, and then deletes what the subscriber left, in steps that
-// any process can repeat. Until it is complete, no subscriber of the name can be made.
+// A removal is the removal of a subscriber, or of the counts of one that is reset. It begins with one
+// script, after which the subscriber does not exist, or has no sums, and then deletes what is left, in
+// steps that any process can repeat. Until it is complete, no subscriber of the name can be made, and
+// after a reset no file is admitted and no report begins.
 type removal struct {
 	subscriber string
 	number     string // distinguishes it from other removals of the name
 }
+
+// resetPrefix begins the number of a reset, which is that of the epoch.
+const resetPrefix = "reset "
+
+func (r removal) isReset() bool { return strings.HasPrefix(r.number, resetPrefix) }
 
 // errRemovalComplete is the error of a step of a removal that another process has
 // completed.
@@ -46,7 +53,7 @@ func (f fileStore) completeRemovals(ctx context.Context) error {
 
 // completeRemoval deletes what a removed subscriber left: its membership in the chat,
 // its counts, its fields of the file records. It frees the files that only it had not
-// counted.
+// counted. Of one that was reset it deletes the counts and the fields.
 func (f fileStore) completeRemoval(ctx context.Context, r removal) error {
 	number, err := query(ctx, f.db, func() (string, error) { return f.db.HGet(ctx, f.keys.removed(), r.subscriber).Result() })
 	switch {
@@ -55,12 +62,14 @@ func (f fileStore) completeRemoval(ctx context.Context, r removal) error {
 	case err != nil:
 		return err
 	}
-	err = f.chat.Leave(ctx, f.chatID(), memberName(r.subscriber))
-	if err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
-		return err
+	if !r.isReset() {
+		err = f.chat.Leave(ctx, f.chatID(), memberName(r.subscriber))
+		if err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
+			return err
+		}
 	}
 	err = f.discardCounts(ctx, r)
-	if err == nil {
+	if err == nil && !r.isReset() {
 		err = f.freeCounted(ctx)
 	}
 	if err == nil {
@@ -72,10 +81,44 @@ func (f fileStore) completeRemoval(ctx context.Context, r removal) error {
 	return err
 }
 
+// completeResets completes the resets that are not complete, and returns the number of resets before.
+// What is read of records afterwards is of no earlier epoch, unless the number has changed.
+func (f fileStore) completeResets(ctx context.Context) (int64, error) {
+	for {
+		var resets int64
+		var begun map[string]string
+		err := f.db.Retry(ctx, func() error {
+			pipe := f.db.Pipeline()
+			number, removed := pipe.HGet(ctx, f.keys.channel(), "resets"), pipe.HGetAll(ctx, f.keys.removed())
+			_, err := pipe.Exec(ctx)
+			resets, begun = parseInt(number.Val()), removed.Val()
+			if errors.Is(err, redis.Nil) { // there was none
+				err = removed.Err()
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		done := true
+		for subscriber, number := range begun {
+			if r := (removal{subscriber, number}); r.isReset() {
+				done = false
+				if err := f.completeRemoval(ctx, r); err != nil {
+					return 0, fmt.Errorf("complete the reset of subscriber %q: %w", subscriber, err)
+				}
+			}
+		}
+		if done {
+			return resets, nil
+		}
+	}
+}
+
 // discardCounts deletes the counts of a removed subscriber and its fields of the file
 // records.
 func (f fileStore) discardCounts(ctx context.Context, r removal) error {
-	if err := f.discardTotals(ctx, r); err != nil {
+	if err := errors.Join(f.discardTotals(ctx, r), f.discardImports(ctx, r)); err != nil {
 		return err
 	}
 	err := f.each(ctx, func(id string) error {
@@ -89,7 +132,7 @@ func (f fileStore) discardCounts(ctx context.Context, r removal) error {
 		return err
 	}
 	k, name := f.keys, r.subscriber
-	return f.discard(ctx, r, target{more: []string{k.subscriber(name).groups(), k.subscriber(name).sealed(), k.subscriber(name).readers(), k.subscriber(name).problems(), k.subscriber(name).crowded(), k.subscriber(name).days(), k.subscriber(name).visitors()}})
+	return f.discard(ctx, r, target{more: []string{k.subscriber(name).groups(), k.subscriber(name).sealed(), k.subscriber(name).readers(), k.subscriber(name).problems(), k.subscriber(name).crowded(), k.subscriber(name).days(), k.subscriber(name).visitors(), k.subscriber(name).sources(), k.subscriber(name).imports()}})
 }
 
 // discardTotals deletes sealed cells and totals. Sealed cells go first: a fold that runs

@@ -3,6 +3,7 @@ package distribute
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,10 @@ type Report struct {
 	// VisitorsFrom is the first day with visitors by country, because those before it were too
 	// many, see [MaxSketches]; empty: all days have them.
 	VisitorsFrom string
+
+	// Sources are those that were imported. Subscriber and Tables have their numbers, too, but for
+	// visitors.
+	Sources []Source
 
 	Problems  []Problem // files that were counted in part or not at all
 	Abandoned []string  // files whose upload was abandoned and that were not shipped again
@@ -77,9 +82,16 @@ func (c *Channel) report(ctx context.Context, subscriber string, query *cuts.Que
 	report := Report{Moving: true}
 	for try := 0; report.Moving && try < reportTries; try++ {
 		at, err := totals.snapshot(ctx, reportHold<<try)
+		if errors.Is(err, errReset) { // since it was looked for
+			if err := totals.tidy(ctx); err != nil {
+				return Report{}, err
+			}
+			continue
+		}
 		if err != nil {
 			return Report{}, err
 		}
+		report.Sources = nil
 		report.Subscriber = parseSubscriber(subscriber, at.settings, at.fields)
 		if err := totals.read(ctx, at, query, &report); err != nil {
 			return Report{}, err
@@ -87,7 +99,7 @@ func (c *Channel) report(ctx context.Context, subscriber string, query *cuts.Que
 		if report.Moving, err = totals.release(ctx, at); err != nil {
 			return Report{}, err
 		}
-		report.Uncounted = at.fields["version"] == "" // each commit increments it
+		report.Uncounted = at.fields["version"] == "" && len(at.sources) == 0 // each commit increments it
 	}
 	var err error
 	if report.Problems, err = c.problems(ctx, subscriber); err != nil {

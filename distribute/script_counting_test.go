@@ -9,6 +9,31 @@ func (s scriptRunner) subscribe(name, settings string) string {
 	return s.run(subscribeScript, target{subscriber: name}, name, settings)
 }
 
+// resetTo begins an epoch of s, where the one before was read as epoch.
+func (s scriptRunner) resetTo(epoch, next string) string {
+	return s.run(resetScript, target{subscriber: "s"}, "s", epoch, next)
+}
+
+// countedFile has f counted by s and freed.
+func countedFile(s scriptRunner) {
+	sealed(s)
+	s.free(1, 1)
+}
+
+// reset has the first reset of s begun, after it had counts.
+func reset(s scriptRunner) {
+	countedFile(s)
+	s.resetTo("", "1")
+}
+
+// afterReset has f claimed by s in its next epoch, with the counts of a commit that is sealed in it.
+func afterReset(s scriptRunner) {
+	reset(s)
+	s.removed("reset 1")
+	s.run(admitScript, target{file: "f"}, "a", "f", "h", "f", 1, "head", 100, 1, 0, testLeaseMS, 1, "name", "f", "codec", "plain", "size", 100, "segment", 100, "unit", 100)
+	s.claim("c1", 2)
+}
+
 // removed notes that a removal of s is complete.
 func (s scriptRunner) removed(number string) string {
 	return s.run(removedScript, target{}, "s", number)
@@ -74,12 +99,12 @@ func (s scriptRunner) stage(claim string) string { return s.stagePart(claim, 1, 
 
 // stagePart stages cells under the number of a commit.
 func (s scriptRunner) stagePart(claim string, shipment, commit int) string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", shipment, claim, commit, 0, "day\tUS", 2, "day\tDE", 3)
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", shipment, claim, commit, 0, "day\tUS", 2, "day\tDE", 3)
 }
 
 // stageDays stages a cell of a day that the subscriber may have, and one of another day.
 func (s scriptRunner) stageDays() string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", 1, "c1", 1, 2, "2026-11-01", "2026-11-02",
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 2, "2026-11-01", "2026-11-02",
 		"2026-11-01\tUS", 2, "accounts\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
 }
 
@@ -101,20 +126,20 @@ func (s scriptRunner) seal(claim string, shipment, cells int) string {
 // sealLast seals the last part under the number of a commit.
 func (s scriptRunner) sealLast(claim string, shipment, commit, cells int) string {
 	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", int64(shipment), int64(commit))},
-		"s", "f", shipment, claim, commit, 1, "", cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
+		"s", "", "f", shipment, claim, commit, 1, "", cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
 }
 
 // sealCut seals the last part under the number of a commit, whatever follows.
 func (s scriptRunner) sealCut(claim string, commit, cells int) string {
 	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", 1, int64(commit))},
-		"s", "f", 1, claim, commit, 2, "", cells, 1, fieldNote, "damaged", "lines", 5)
+		"s", "", "f", 1, claim, commit, 2, "", cells, 1, fieldNote, "damaged", "lines", 5)
 }
 
 // sealPart seals a part that is not the last one, under the number of a commit, with a
 // checkpoint.
 func (s scriptRunner) sealPart(claim string, shipment, commit, cells int) string {
 	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", int64(shipment), int64(commit))},
-		"s", "f", shipment, claim, commit, 0, fmt.Sprintf("place %d", commit), cells, 1, fieldResume, 100*commit, "lines", 5)
+		"s", "", "f", shipment, claim, commit, 0, fmt.Sprintf("place %d", commit), cells, 1, fieldResume, 100*commit, "lines", 5)
 }
 
 // parts is how far s has counted the file, with all that a part changes.
@@ -129,7 +154,7 @@ func (s scriptRunner) fold(members ...string) string { return s.foldBounded(0, m
 
 // foldBounded does it where the day has a bound of its cells.
 func (s scriptRunner) foldBounded(bound int, members ...string) string {
-	args, places := []any{"f:1:1", "s", len(members)}, []any{}
+	args, places := []any{"f:1:1", "s", "", len(members)}, []any{}
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
@@ -180,7 +205,7 @@ func sealedOld(s scriptRunner) {
 // foldOld folds them.
 func (s scriptRunner) foldOld() string {
 	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").totals("accounts"), s.k.subscriber("s").totals("2026-11-01"), s.k.subscriber("s").totals("2026-11-02")}}
-	return s.run(foldScript, of, "f:1:1", "s", 4, "accounts\t2026-11-01 unknown", "accounts\t2026-11-01 private", "2026-11-01\tUS", "2026-11-02\tUS",
+	return s.run(foldScript, of, "f:1:1", "s", "", 4, "accounts\t2026-11-01 unknown", "accounts\t2026-11-01 private", "2026-11-01\tUS", "2026-11-02\tUS",
 		"2026-11-01 unknown", 1, "2026-11-01 private", 1, "US", 2, "US", 3, "accounts", 0, "2026-11-01", 0, "2026-11-02", 0)
 }
 
@@ -197,7 +222,7 @@ func negative(moved, requests, bytes int) func(scriptRunner) {
 // foldNegative folds it; its numbers may have been moved into x or y.
 func (s scriptRunner) foldNegative() string {
 	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.subscriber("s").totals("day"), s.k.subscriber("s").totals("day 0 bytes")}}
-	return s.run(foldScript, of, "f:1:1", "s", 2, "day\ta", "day 0 bytes\ta", "a", 1, "a", 2, "day", 0, "day 0 bytes", 0, "x", "y")
+	return s.run(foldScript, of, "f:1:1", "s", "", 2, "day\ta", "day 0 bytes\ta", "a", 1, "a", 2, "day", 0, "day 0 bytes", 0, "x", "y")
 }
 
 // merge moves cells of a day that has a bound, in two series, into the cell "x".
@@ -417,6 +442,26 @@ var countingScripts = []scriptCase{
 		name: "removed: an earlier removal", given: func(s scriptRunner) { removedBefore(s); s.unsubscribe("s") },
 		call: func(s scriptRunner) string { return s.removed("1") }, want: "0", keeps: true,
 	},
+	{
+		name: "reset: counted", given: countedFile, call: func(s scriptRunner) string { return s.resetTo("", "1") }, want: "1",
+		look: func(s scriptRunner) string {
+			return fmt.Sprintln(s.text("HMGET", s.k.subscriber("s").record(), "lines", "version", "epoch", "v"), s.field(s.k.removed(), "s"), s.field(s.k.channel(), "resets"), s.exists(s.k.subscriber("s").claims(), s.owners()))
+		}, sees: "[<nil> <nil> 1 5] reset 1 1 0\n",
+	},
+	{name: "reset: a file is open", given: claimed, call: func(s scriptRunner) string { return s.resetTo("", "1") }, want: "0", keeps: true},
+	{name: "reset: no subscriber", given: withoutSubscriber(countedFile), call: func(s scriptRunner) string { return s.resetTo("", "1") }, want: "-1", keeps: true},
+	{name: "reset: not complete", given: reset, call: func(s scriptRunner) string { return s.resetTo("1", "2") }, want: "-2", keeps: true},
+	{name: "reset: of an earlier epoch", given: afterReset, call: func(s scriptRunner) string { return s.resetTo("", "2") }, want: "-2", keeps: true},
+	{name: "admit: read before a reset", given: reset, call: func(s scriptRunner) string { return s.admit("a", 1, 100) }, want: "changed", keeps: true},
+	{name: "stage: of an earlier epoch", given: afterReset, call: func(s scriptRunner) string { return s.stagePart("c1", 2, 1) }, want: "0", keeps: true},
+	{name: "seal: of an earlier epoch", given: afterReset, call: func(s scriptRunner) string { return s.sealPart("c1", 2, 1, 0) }, want: "0", keeps: true},
+	{
+		name: "fold: of an earlier epoch", given: func(s scriptRunner) { sealed(s); s.do([]any{"HSET", s.k.subscriber("s").record(), "epoch", "1"}) },
+		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "[0 0]", keeps: true,
+	},
+	{name: "snapshot: being reset", given: reset, call: func(s scriptRunner) string { return s.snapshot("s") }, want: " [] 0", keeps: true},
+	{name: "discard: of a reset", given: reset, call: func(s scriptRunner) string { return s.discard("reset 1") }, want: "1", look: scriptRunner.leftOfS, sees: "0 <nil>"},
+	{name: "unsubscribe: being reset", given: reset, call: func(s scriptRunner) string { return s.unsubscribe("s") }, want: "1"},
 	{name: "removed: no removal", given: staged, call: func(s scriptRunner) string { return s.removed("1") }, want: "0", keeps: true},
 
 	{

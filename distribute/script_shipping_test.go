@@ -41,7 +41,7 @@ func (s scriptRunner) admitFile(shipper, id, index string, last, cost int) strin
 // admitReserve asks for a file that has a reserve.
 func (s scriptRunner) admitReserve(shipper, id, index string, last, cost, reserve int) string {
 	return s.run(admitScript, target{file: id},
-		shipper, id, "h", index, last, "head", cost, 1, reserve, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100, "segment", 100, "unit", 100)
+		shipper, id, "h", index, last, "head", cost, 1, reserve, testLeaseMS, 0, "name", "access.log", "codec", "plain", "size", 100, "segment", 100, "unit", 100)
 }
 
 // book books a segment of f's first shipment.

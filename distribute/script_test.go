@@ -169,7 +169,7 @@ func (c scriptCase) check(s scriptRunner) {
 }
 
 func scriptCases() []scriptCase {
-	return slices.Concat(shippingScripts, countingScripts, visitorScripts)
+	return slices.Concat(shippingScripts, countingScripts, visitorScripts, importScripts)
 }
 
 // The repeated call is the one that follows a lost reply.
@@ -264,7 +264,7 @@ func TestScriptWhileMemoryIsFullChangesAllOrNothing(t *testing.T) {
 }
 
 // needsMemory lists the scripts that need not work in a full Redis.
-var needsMemory = map[string]bool{"admit": true, "book": true, "begin": true, "subscribe": true}
+var needsMemory = map[string]bool{"admit": true, "book": true, "begin": true, "subscribe": true, "import": true, "importcells": true}
 
 func TestAnotherFormatOfTheChannelIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {

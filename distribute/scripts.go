@@ -19,8 +19,9 @@ var (
 	nowScript         = newScript("now", "ask for the time", "channel")
 	subscribeScript   = newScript("subscribe", "subscribe to the channel", "subscribers", "subscriber", "removed", "wake")
 	unsubscribeScript = newScript("unsubscribe", "remove the subscriber", "channel", "subscribers", "subscriber", "claims", "owners", "removed", "wake")
-	discardScript     = newScript("discard", "delete what a removed subscriber left", "removed", "file")
-	removedScript     = newScript("removed", "note that a removal is complete", "removed")
+	discardScript     = newScript("discard", "delete what a removed or reset subscriber left", "removed", "file")
+	removedScript     = newScript("removed", "note that a removal or reset is complete", "removed")
+	resetScript       = newScript("reset", "reset the subscriber", "channel", "subscribers", "subscriber", "claims", "owners", "removed", "open", "wake")
 	beginScript       = newScript("begin", "register the shipper", "channel", "shippers", "leases", "wake")
 	beatScript        = newScript("beat", "renew the shipper's lease", "leases", "uploads", "file", "channel")
 	endScript         = newScript("end", "end the shipper", "channel", "shippers", "leases", "line", "wake")
@@ -38,14 +39,19 @@ var (
 	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged", "days", "subscriber")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
-	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
+	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers", "removed", "sources")
 	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers", "crowded")
 	expireScript   = newScript("expire", "expire old days", "subscriber", "days", "accounts")
 	dropScript     = newScript("drop", "delete the cells of old days", "subscriber", "readers", "groups", "crowded")
 	mergeScript    = newScript("merge", "move the smallest cells together", "subscriber", "groups", "subscribers", "readers", "crowded")
 
 	mergeVisitorsScript = newScript("mergevisitors", "merge sealed visitors", "subscriber", "sealed", "sealed cells", "subscribers", "readers", "visitors", "incoming")
-	dropVisitorsScript  = newScript("dropvisitors", "drop visitors of countries", "subscriber", "visitors")
+	importScript        = newScript("import", "begin the import", "subscribers", "subscriber", "sources", "imports", "import")
+	importCellsScript   = newScript("importcells", "import counts", "subscribers", "subscriber", "imports", "import groups", "import days")
+	importSwitchScript  = newScript("importswitch", "complete the import", "subscribers", "subscriber", "sources", "imports")
+	importDropScript    = newScript("importdrop", "delete an import", "imports")
+
+	dropVisitorsScript = newScript("dropvisitors", "drop visitors of countries", "subscriber", "visitors")
 )
 
 // A script has the names of its keys, in the order of KEYS.
@@ -64,6 +70,7 @@ type target struct {
 	file       string
 	shipment   int64
 	sealed     string   // name of the commit whose cells are sealed
+	imported   string   // name of the import
 	more       []string // keys after those that the script names
 }
 
@@ -82,8 +89,16 @@ func (k keys) named(name string, t target) string {
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
 		return subscriber.record()
-	case "claims", "owners", "sealed", "readers", "problems", "groups", "crowded", "days", "visitors":
+	case "readers":
+		return subscriber.readers()
+	case "claims", "owners", "sealed", "problems", "groups", "crowded", "days", "visitors", "sources", "imports":
 		return subscriber.record() + ":" + name
+	case "import":
+		return k.subscriber(importName(t.subscriber, t.imported)).record()
+	case "import groups":
+		return k.subscriber(importName(t.subscriber, t.imported)).groups()
+	case "import days":
+		return k.subscriber(importName(t.subscriber, t.imported)).days()
 	case "incoming":
 		return subscriber.visitorsOf("incoming")
 	case "accounts":

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/cuts"
+	"skidway/internal/rdb"
 )
 
 // A snapshot is what a subscriber had counted at one moment.
@@ -19,12 +20,16 @@ type snapshot struct {
 	settings string
 	fields   map[string]string // of the subscriber
 	commits  []string          // that had sealed cells
+	sources  map[string]string // that were imported
+
+	imports map[string]map[string]string // fields of the imports that were read, by name
 }
 
-// snapshot begins a report, and returns ErrNoSubscriber if there is no such subscriber.
+// snapshot begins a report, and returns ErrNoSubscriber if there is no such subscriber, and errReset
+// while its reset is not complete.
 // For this time, or until release, no cells are folded.
 func (t totals) snapshot(ctx context.Context, hold time.Duration) (snapshot, error) {
-	at := snapshot{token: rand.Text(), fields: map[string]string{}}
+	at := snapshot{token: rand.Text(), imports: map[string]map[string]string{}}
 	reply, err := t.call(ctx, snapshotScript, target{subscriber: t.subscriber}, t.subscriber, at.token, hold.Milliseconds())
 	if err == nil && reply.Len() == 0 {
 		err = ErrNoSubscriber
@@ -32,27 +37,45 @@ func (t totals) snapshot(ctx context.Context, hold time.Duration) (snapshot, err
 	if err != nil {
 		return at, err
 	}
-	at.settings, at.commits = reply.Text(0), reply.List(2).Texts()
-	fields := reply.List(1)
-	for i := 0; i+1 < fields.Len(); i += 2 {
-		at.fields[fields.Text(i)] = fields.Text(i + 1)
+	if reply.Len() == 1 {
+		return at, errReset
 	}
+	at.settings, at.commits = reply.Text(0), reply.List(2).Texts()
+	at.fields, at.sources = pairsOf(reply.List(1)), pairsOf(reply.List(3))
 	return at, nil
 }
 
-// release ends a report, and reports whether cells were folded since its snapshot.
+// pairsOf returns the fields of a hash.
+func pairsOf(list rdb.Reply) map[string]string {
+	fields := map[string]string{}
+	for i := 0; i+1 < list.Len(); i += 2 {
+		fields[list.Text(i)] = list.Text(i + 1)
+	}
+	return fields
+}
+
+// release ends a report, and reports whether cells were folded, or other imports replaced those that
+// were read, since its snapshot.
 func (t totals) release(ctx context.Context, at snapshot) (folded bool, err error) {
 	err = t.db.Retry(ctx, func() error {
 		pipe := t.db.Pipeline()
-		fields := pipe.HMGet(ctx, t.own.record(), "v", "folds")
+		before := maps.Clone(at.imports)
+		before[t.subscriber] = at.fields
+		now := map[string]*redis.SliceCmd{}
+		for name := range before {
+			now[name] = pipe.HMGet(ctx, t.keys.subscriber(name).record(), "v", "folds")
+		}
 		pipe.ZRem(ctx, t.own.readers(), at.token)
 		_, err := pipe.Exec(ctx)
 		if err != nil {
 			return err
 		}
-		version, _ := fields.Val()[0].(string)
-		folds, _ := fields.Val()[1].(string)
-		folded = version != at.fields["v"] || folds != at.fields["folds"]
+		folded = false
+		for name, fields := range before {
+			version, _ := now[name].Val()[0].(string)
+			folds, _ := now[name].Val()[1].(string)
+			folded = folded || version != fields["v"] || folds != fields["folds"]
+		}
 		return nil
 	})
 	return folded, err
@@ -89,11 +112,14 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	if err := t.moveSealed(ctx, settings, groups, sealed); err != nil {
 		return err
 	}
+	shares, err := t.shares(ctx, at, report)
+	if err != nil {
+		return err
+	}
+	shares = append(shares, share{t, oldest, groups, sealed})
 	newest := ""
-	for _, g := range groups {
-		if parsed, ok := cuts.ParseGroup(g.name); ok && parsed.Day >= oldest {
-			newest = max(newest, parsed.Day)
-		}
+	for _, s := range shares {
+		newest = max(newest, s.newest())
 	}
 	selection, err := query.Select(settings, newest)
 	if err != nil {
@@ -105,16 +131,10 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 		}
 		report.VisitorsFrom = at.fields["countries"]
 	}
-	for _, g := range groups {
-		parsed, ok := cuts.ParseGroup(g.name)
-		if !ok || parsed.Day < oldest || !selection.Wants(parsed) {
-			continue
-		}
-		counts, err := t.counts(ctx, g.name, sealed[g.name])
-		if err != nil {
+	for _, s := range shares {
+		if err := s.addTo(ctx, selection); err != nil {
 			return err
 		}
-		selection.Add(parsed, counts, g.folded)
 	}
 	report.Settings, report.Tables = settings, selection.Tables()
 	return nil

@@ -23,6 +23,7 @@ type Subscriber struct {
 	Tally    Tally
 	Builds   []BuildShare // the country databases that were used
 	Busy     time.Duration
+	Sources  int64 // imported
 }
 
 // A BuildShare is the number of lines that were counted with one build of the
@@ -141,6 +142,9 @@ func (c *Channel) Subscribers(ctx context.Context) ([]Subscriber, error) {
 		list = append(list, parseSubscriber(name, settings[name], fields))
 	}
 	slices.SortFunc(list, func(a, b Subscriber) int { return strings.Compare(a.Name, b.Name) })
+	if err := c.sourceCounts(ctx, list); err != nil {
+		return nil, fmt.Errorf("list the sources of channel %q: %w", c.name, err)
+	}
 	return list, nil
 }
 
@@ -163,6 +167,15 @@ func (s *store) settings(ctx context.Context, name string) (string, error) {
 		return "", ErrNoSubscriber
 	}
 	return settings, err
+}
+
+// epoch returns the epoch of a subscriber, which each reset begins anew; empty: the first one.
+func (s *store) epoch(ctx context.Context, name string) (string, error) {
+	epoch, err := query(ctx, s.db, func() (string, error) { return s.db.HGet(ctx, s.keys.subscriber(name).record(), "epoch").Result() })
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return epoch, err
 }
 
 // buildField is the prefix of a subscriber's fields that count the lines of a

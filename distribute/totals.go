@@ -21,11 +21,12 @@ type totals struct {
 	*store
 	subscriber  string
 	own         subscriberKeys
-	maxSketches int // of visitors
+	epoch       string // of the subscriber, for a fold
+	maxSketches int    // of visitors
 }
 
 func (s *store) totals(subscriber string) totals {
-	return totals{s, subscriber, s.keys.subscriber(subscriber), MaxSketches}
+	return totals{s, subscriber, s.keys.subscriber(subscriber), "", MaxSketches}
 }
 
 // sealed returns the names of the commits that have sealed cells.
@@ -33,18 +34,19 @@ func (t totals) sealed(ctx context.Context) ([]string, error) {
 	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.own.sealed()).Result() })
 }
 
-// tidy expires days, folds the sealed commits, of which dead workers may have left some, and
-// bounds the groups that have too many cells.
+// tidy completes a reset, expires days, folds the sealed commits, of which dead workers may have left
+// some, bounds the groups that have too many cells, and deletes imports that no report has.
 func (t totals) tidy(ctx context.Context) error {
-	var text string
+	var text, reset string
 	var commits, crowded []string
 	err := t.db.Retry(ctx, func() error {
 		pipe := t.db.Pipeline()
 		settings, sealed := pipe.HGet(ctx, t.keys.subscribers(), t.subscriber), pipe.SMembers(ctx, t.own.sealed())
-		many := pipe.SMembers(ctx, t.own.crowded())
+		many, epoch := pipe.SMembers(ctx, t.own.crowded()), pipe.HGet(ctx, t.own.record(), "epoch")
+		removal := pipe.HGet(ctx, t.keys.removed(), t.subscriber)
 		_, err := pipe.Exec(ctx)
-		text, commits, crowded = settings.Val(), sealed.Val(), many.Val()
-		if errors.Is(err, redis.Nil) { // there is no such subscriber
+		text, commits, crowded, t.epoch, reset = settings.Val(), sealed.Val(), many.Val(), epoch.Val(), removal.Val()
+		if errors.Is(err, redis.Nil) { // of what is not there
 			err = errors.Join(sealed.Err(), many.Err())
 		}
 		return err
@@ -52,8 +54,15 @@ func (t totals) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if reset != "" {
+		return fileStore{t.store}.completeRemoval(ctx, removal{t.subscriber, reset})
+	}
 	settings, _ := cuts.ParseSettings(text)
-	if _, err := t.expire(ctx, settings); err != nil {
+	oldest, err := t.expire(ctx, settings)
+	if err != nil {
+		return err
+	}
+	if err := t.tidyImports(ctx, oldest); err != nil {
 		return err
 	}
 	if err := t.fold(ctx, settings, commits...); err != nil || len(crowded) == 0 {
@@ -211,7 +220,7 @@ func seriesOf(name string, settings cuts.Settings) (cell []cellPlace) {
 // the totals, and whether groups have too many cells.
 func (t totals) foldCells(ctx context.Context, commit string, cells []cellPlace, settings cuts.Settings) (left int64, crowded bool, err error) {
 	keys := target{subscriber: t.subscriber, sealed: commit}
-	args := []any{commit, t.subscriber, len(cells)}
+	args := []any{commit, t.subscriber, t.epoch, len(cells)}
 	var places, groups []any  // places: member and group index of each cell
 	index := map[string]int{} // of each group, from 1
 	for _, cell := range cells {

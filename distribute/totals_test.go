@@ -50,7 +50,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 			pairs = append(pairs, fmt.Sprintf("day %d\tUS", i), "1")
 		}
 		for _, part := range [][]string{pairs[:2*cellBatch], pairs[2*cellBatch:]} {
-			args := []any{"s", "f", 1, "c1", commits, 0}
+			args := []any{"s", "", "f", 1, "c1", commits, 0}
 			for _, text := range part {
 				args = append(args, text)
 			}
@@ -58,7 +58,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 		}
 		name := commitName("f", 1, int64(commits))
 		if answer := s.run(sealScript, target{subscriber: "s", file: "f", sealed: name},
-			"s", "f", 1, "c1", commits, 0, "", cells, 1, fieldResume, 100*commits, "lines", cells); answer != "1" {
+			"s", "", "f", 1, "c1", commits, 0, "", cells, 1, fieldResume, 100*commits, "lines", cells); answer != "1" {
 			t.Fatalf("seal answers %s", answer)
 		}
 		for batch := range wholeCells(pairs[:2*cellBatch], cuts.Settings{}) {

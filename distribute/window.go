@@ -113,7 +113,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 			return admitted, err
 		}
 		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
-			s.registration.token, p.id, p.indexKey, p.index, p.shipment, newHead, b.first, b.segments, b.reserve, s.registration.uploadLease(src).Milliseconds(),
+			s.registration.token, p.id, p.indexKey, p.index, p.shipment, newHead, b.first, b.segments, b.reserve, s.registration.uploadLease(src).Milliseconds(), p.resets,
 			"name", src.Path, "codec", string(src.Codec), "packed", string(src.Packed), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base,
 			"segment", b.segment, "unit", b.unit, "upload", max(0, src.UploadSize()-p.base), "stream", src.IsStream())
 		if err != nil {

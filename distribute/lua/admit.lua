@@ -3,15 +3,16 @@
 -- ARGV: shipper; file id; index key of the head; the index entry as read; last
 -- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost of
 -- the segments in bytes; number of the segments; reserve of the file in bytes; lease in
--- ms; pairs (record field, value): name, codec, size, base, segment …
+-- ms; number of resets, as read before the record; pairs (record field, value): name, codec, size, base, segment …
 -- Returns {'admitted', shipment, place in the order of admission}
---      or {'changed'}: the index or the record is not as it was read; read it again
+--      or {'changed'}: the index or the record is not as it was read, or a subscriber was reset
+--        since; read it again
 --      or {'large', window}: the window can never hold the segments or the reserve
 --      or {'full', bytes in use}: the window has no room
 --      or {'line', bytes in use}: other shippers have waited longer
 -- @include channel
 -- @include room
-local shipper, id, index_key, index, seen, head, cost, segments, reserve, lease = unpack(ARGV, 1, 10)
+local shipper, id, index_key, index, seen, head, cost, segments, reserve, lease, resets = unpack(ARGV, 1, 11)
 local now = clock_ms()
 
 local last, state, owner = unpack(call('HMGET', FILE, 'ship', 'state', 'by'))
@@ -26,6 +27,7 @@ local function refuse(...)
   return {...}
 end
 if (last or '0') ~= seen or (call('HGET', HEADS, index_key) or '') ~= index then return refuse('changed') end
+if (call('HGET', CHANNEL, 'resets') or '0') ~= resets then return refuse('changed') end
 if state and state ~= 'done' and state ~= 'abandoned' or call('ZSCORE', OPEN, id) then return refuse('changed') end
 local window = tonumber(call('HGET', CHANNEL, 'window') or '0')
 if math.max(tonumber(cost), tonumber(reserve)) > window then return refuse('large', window) end
@@ -54,7 +56,7 @@ local till = int(now + lease)
 call('ZADD', UPLOADS, till, id)
 call('ZADD', LEASES, 'XX', 'GT', till, shipper)
 if head ~= '' then call('HSET', FILE, 'head', head) end
-for i = 11, #ARGV, 2 do call('HSET', FILE, ARGV[i], ARGV[i + 1]) end
+for i = 12, #ARGV, 2 do call('HSET', FILE, ARGV[i], ARGV[i + 1]) end
 -- The order of admission is strict, also if the clock goes back.
 local newest = call('ZRANGE', OPEN, -1, -1, 'WITHSCORES')[2]
 local place = int(math.max(now, (newest or 0) + 1)) -- tonumber of the embedded Redis reads no 9e+12

@@ -4,20 +4,22 @@
 -- sealed cells. Cells of days that the subscriber does not keep any more are dropped, and their
 -- lines expire.
 -- KEYS: the declared keys, then one totals key per group
--- ARGV: ID:SHIPMENT:COMMIT; subscriber; n (1 to 500); n cell names; n pairs (member, group
+-- ARGV: ID:SHIPMENT:COMMIT; subscriber; its epoch; n (1 to 500); n cell names; n pairs (member, group
 -- index from 1); pairs (group name, bound of its cells, 0: none); if the n cells are all those
 -- of one combination of values, the members into which merge.lua may have moved its numbers
 -- Returns {number of cells left, number of groups with more cells than their bound}; {0, 0} if
--- there is no such subscriber; {-1, 0} while a report reads the totals, unless very many commits
+-- there is no such subscriber, or it was reset; {-1, 0} while a report reads the totals, unless very many commits
 -- wait.
 -- @include channel
 -- @include account
-local commit, subscriber, n = unpack(ARGV, 1, 3)
+-- @include epoch
+local commit, subscriber, epoch, n = unpack(ARGV, 1, 4)
 local declared = 7 -- keys
 local max_waiting = 1000 -- commits
-local first_pair = 4 + n
+local first_pair = 5 + n
 local first_group = first_pair + 2 * n
 if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return {0, 0} end
+if epoch_of() ~= epoch then return {0, 0} end
 local reading = call('ZCOUNT', READERS, '(' .. int(clock_ms()), '+inf') > 0
 if reading and call('SCARD', SEALED) <= max_waiting then return {-1, 0} end
 local oldest = call('HGET', SUBSCRIBER, 'oldest')
@@ -31,7 +33,7 @@ local function expired(group, member, count)
   return true
 end
 
-local names = {unpack(ARGV, 4, first_pair - 1)}
+local names = {unpack(ARGV, 5, first_pair - 1)}
 local counts = call('HMGET', SEALED_CELLS, unpack(names))
 
 -- fits reports whether no number of a member is negative if the counts are added to it.
