@@ -47,6 +47,8 @@ var notInDashboard = map[string]string{
 	"queues delete": "a queue that is purged is as good as deleted; deleting also its statistics needs the Redis itself",
 	"geoip":         "it reads a file of the machine on which it runs; the embedded database is on the page of the checks",
 	"logs count":    "it reads files of the machine on which it runs", "logs explain": "likewise", "logs formats": "it is a reference", "logs sample": "it writes files", "logs ship": "it reads files", "logs work": "it is a process of its own",
+	"logs export": "its output is for 'logs import'", "logs import": "it reads files of the machine on which it runs",
+	"logs reset":           "what was counted is lost, and the files of the machine of the logs are to be shipped again",
 	"logs channels delete": "all that was counted is lost, which needs the Redis itself; subscribers are dropped one by one",
 	"chat create":          "members of chats are users of a program, not of the dashboard", "chat join": "likewise", "chat leave": "likewise", "chat limit": "likewise", "chat read": "messages are for their readers", "chat send": "likewise",
 	"dm": "messages are for their readers", "mail": "messages are for their readers", "room": "messages are for their readers, and rooms expire",

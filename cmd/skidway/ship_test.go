@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -196,6 +197,48 @@ func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 		t.Errorf("report of no subscriber: exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "no such subscriber")
+}
+
+func TestExportsOfOtherSubscribersAreAddedToAReport(t *testing.T) {
+	t.Parallel()
+	folder, web, all := t.TempDir(), channelFlags(t), channelFlags(t) // of two Redis
+	for i, channel := range [][]string{web, all} {
+		write(t, folder, "a.log", strings.Repeat(small, 1+i))
+		mustRun(t, folder, with(channel, "logs", "ship", "a.log", "--subscriber", "s")...)
+		mustRun(t, folder, with(channel, "logs", "work", "--subscriber", "s", "--until-done")...)
+	}
+	lines := func() (n int) {
+		t.Helper()
+		var report struct {
+			Summary struct{ Lines int }
+			Sources []struct{ Lines int }
+		}
+		o := mustRun(t, folder, with(all, "logs", "report", "--subscriber", "s", "-o", "json")...)
+		if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Sources) != 1 {
+			t.Fatalf("%v: %s", err, o.stdout)
+		}
+		hasLine(t, o.stderr, "lines=", " sources=1")
+		return report.Summary.Lines
+	}
+	export := mustRun(t, folder, with(web, "logs", "export", "--subscriber", "s")...)
+	hasLine(t, export.stderr, "exported source", "commit 1")
+	write(t, folder, "web.json", export.stdout)
+	o := mustRun(t, folder, with(all, "logs", "import", "web.json", "--subscriber", "s")...)
+	hasLine(t, o.stderr, "imported source", "commit 1")
+	want := 3 * strings.Count(small, "\n")
+	if got := lines(); got != want {
+		t.Errorf("%d lines, want %d", got, want)
+	}
+	c := command(t, folder, with(all, "logs", "import", "-", "--subscriber", "s")...)
+	c.Stdin = strings.NewReader(export.stdout)
+	hasLine(t, finish(t, c).stderr, "nothing new in source")
+	if got := lines(); got != want {
+		t.Errorf("imported again: %d lines, want %d", got, want)
+	}
+	if o = skidway(t, folder, with(all, "logs", "reset", "--subscriber", "s")...); o.code != cli.ExitUsage {
+		t.Errorf("reset without --yes: exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "has 1 imported sources")
 }
 
 func TestInterruptEndsIdleWorker(t *testing.T) {

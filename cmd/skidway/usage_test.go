@@ -242,7 +242,7 @@ func TestPackagesAllocateLittleBeforeMain(t *testing.T) {
 const notAudited = `
 audit, bench chat, bench logs, bench queue, chat info, chat list, chat members, chat read, chat send, config check,
 config variables, cron list, dash, debug script, dm history, dm read, dm send, dm unread, doctor, enqueue, errors list,
-errors show, geoip info, help, jobs list, jobs logs, jobs running, jobs show, logs channels, logs count, logs explain, logs formats,
+errors show, geoip info, help, jobs list, jobs logs, jobs running, jobs show, logs channels, logs count, logs explain, logs export, logs formats,
 logs report, logs sample, logs ship, logs status, logs work, mail count, mail read, mail send, mail status,
 operations list, operations show, queues list, queues show, queues stats, queues watch, room enter, room history,
 room info, room leave, room people, room read, room send, serve, token list, user list, version, worker, workers list`

@@ -24,7 +24,7 @@ var changes = []string{
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
 	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
-	"logs unsubscribe", "logs channels delete",
+	"logs import", "logs reset", "logs unsubscribe", "logs channels delete",
 	"chat create", "chat drop", "chat join", "chat leave", "chat limit",
 	"mail delete", "mail keep", "mail limit", "dm delete",
 	"room create", "room delete", "room mute", "room unmute", "room retract", "room set",

@@ -3,8 +3,6 @@ package logs
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -29,7 +27,7 @@ gets every file exactly once, however many workers count for it.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs status --channel web`,
 	})
-	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), channels(a), formats(a), explain(a), sample(a), unsubscribe(a))
+	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), channels(a), export(a), importSources(a), formats(a), explain(a), sample(a), reset(a), unsubscribe(a))
 	return logs
 }
 
@@ -106,51 +104,4 @@ parsed. The same seed writes the same lines. It never overwrites a file.`,
 		return nil
 	})
 	return c
-}
-
-func unsubscribe(a *cli.App) *cobra.Command {
-	var channel, subscriber string
-	var yes bool
-	c := &cobra.Command{
-		Use:   "unsubscribe",
-		Short: "Removes a subscriber with its counts",
-		Long: `Removes a subscriber that is no longer used, so that files do not wait for it.
-It deletes its counts: if there are any, --yes is needed.`,
-		Example: `  skidway logs unsubscribe --channel web --subscriber old --yes`,
-		Args:    cobra.NoArgs,
-	}
-	channelFlag(c, &channel)
-	subscriberFlag(c, &subscriber)
-	c.Flags().BoolVar(&yes, "yes", false, "delete the counts, too")
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
-			return remove(c.Context(), a, channel, subscriber, yes)
-		})
-	})
-	return c
-}
-
-func remove(ctx context.Context, a *cli.App, channel *distribute.Channel, subscriber string, yes bool) error {
-	before, err := channel.Status(ctx)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(before.Subscribers, func(s distribute.SubscriberStatus) bool { return s.Name == subscriber })
-	var lines int64
-	if at >= 0 { // otherwise Unsubscribe removes the rest that an interrupted one left
-		lines = before.Subscribers[at].Tally.Lines
-	}
-	if lines > 0 && !yes {
-		return cli.WrongUsage("subscriber %q has counted %s lines, and its counts would be deleted: give --yes", subscriber, humanize.Comma(lines))
-	}
-	if err := channel.Unsubscribe(ctx, subscriber); err != nil {
-		return err
-	}
-	after, err := channel.Status(ctx)
-	if err != nil {
-		return fmt.Errorf("removed, but %w", err)
-	}
-	a.Console.Notice("removed subscriber %q; files freed: %d, %s of Redis", subscriber,
-		max(0, len(before.Open)-len(after.Open)), humanize.IBytes(uint64(max(0, before.Used-after.Used))))
-	return nil
 }

@@ -24,6 +24,7 @@ type result struct {
 	problems  []problem
 	abandoned []string
 	moving    bool
+	sources   []distribute.Source // that were imported
 
 	visitorsFrom string // the first day with visitors by country; empty: all have them
 }
@@ -42,7 +43,7 @@ func resultOf(report distribute.Report) result {
 	}
 	return result{
 		tables: report.Tables, settings: report.Settings, tally: s.Tally, took: s.Busy, builds: s.Builds,
-		problems: problems, abandoned: report.Abandoned, moving: report.Moving, visitorsFrom: report.VisitorsFrom,
+		problems: problems, abandoned: report.Abandoned, moving: report.Moving, sources: report.Sources, visitorsFrom: report.VisitorsFrom,
 	}
 }
 
@@ -77,11 +78,17 @@ func printResult(a *cli.App, format string, r result) error {
 	for _, t := range r.tables {
 		if t.HasVisitors {
 			line += fmt.Sprintf(" visitors=≈%d", t.Total.Visitors)
+			if len(r.sources) > 0 {
+				a.Console.Notice("visitors are those of the lines that were counted here: imported sources have none")
+			}
 			break
 		}
 	}
 	if n := r.foldedCells(); n > 0 {
 		line += fmt.Sprintf(" folded_cells=%d", n)
+	}
+	if n := len(r.sources); n > 0 {
+		line += fmt.Sprintf(" sources=%d", n)
 	}
 	a.Console.Line(line)
 	return nil
@@ -241,6 +248,14 @@ var problemView = cli.View[problem]{
 	{Key: "missing", Value: func(p problem) any { return p.missing }},
 }
 
+var sourceView = cli.View[distribute.Source]{
+	{Key: "source", Value: func(s distribute.Source) any { return s.ID }},
+	{Key: "epoch", Value: func(s distribute.Source) any { return s.Epoch }},
+	{Key: "commit", Value: func(s distribute.Source) any { return s.Commit }},
+	{Key: "imported", Value: func(s distribute.Source) any { return s.Imported }},
+	{Key: "lines", Value: func(s distribute.Source) any { return s.Tally.Lines }},
+}
+
 func (r *result) json(out io.Writer) error {
 	var tables []cli.Object
 	for _, t := range r.tables {
@@ -260,6 +275,9 @@ func (r *result) json(out io.Writer) error {
 		{Key: "problems", Value: problemView.Objects(r.problems)},
 		{Key: "abandoned", Value: append([]string{}, r.abandoned...)},
 	}...)
+	if len(r.sources) > 0 {
+		object = append(object, cli.Field{Key: "sources", Value: sourceView.Objects(r.sources)})
+	}
 	if r.visitorsFrom != "" {
 		object = append(object, cli.Field{Key: "visitors_by_country_from", Value: r.visitorsFrom})
 	}
