@@ -121,19 +121,20 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 			if at += n; q.port {
 				at += portLen(line, at)
 			}
-		case Time, Clock:
-			pattern, day := &times.last, times.day
-			if step.field == Clock { // behind its date
-				pattern, day = &times.both, times.bothDay
-			}
-			if !pattern.begins(line, at) {
+		case Time:
+			if !times.last.begins(line, at) {
 				return Record{}, false
 			}
-			at += pattern.size
-			record.Day = day
-			if step.timed && goesOn(line, at) {
+			record.Day = times.day
+			if at += times.last.size; step.timed && goesOn(line, at) {
 				return Record{}, false
 			}
+		case Clock: // behind its date
+			if !times.both.begins(line, at) {
+				return Record{}, false
+			}
+			at += times.both.size
+			record.Day = times.bothDay
 		default:
 			if step.part != nil {
 				at = step.partEnd(line, at)
