@@ -45,11 +45,19 @@ func IsEscaped(b []byte, at int) bool {
 
 // UnquotedEnd returns the place behind the value without quotes at a place.
 func UnquotedEnd(b []byte, at int) int {
-	for at < len(b) && b[at] != ',' && b[at] != '}' && b[at] != ']' && b[at] > ' ' {
+	for at < len(b) && !endsUnquoted[b[at]] {
 		at++
 	}
 	return at
 }
+
+// endsUnquoted has the bytes that end a value without quotes.
+var endsUnquoted = func() (ends [256]bool) {
+	for c := range ends {
+		ends[c] = c <= ' ' || c == ',' || c == '}' || c == ']'
+	}
+	return ends
+}()
 
 // NestedEnd returns the place behind the object or array at a place; -1 if it does not end.
 func NestedEnd(b []byte, at int) int {
