@@ -207,11 +207,19 @@ func TestURLWithoutABucketIsWrongUsage(t *testing.T) {
 
 func TestPatternWithoutAMatchIsWrongUsage(t *testing.T) {
 	t.Parallel()
-	o := skidway(t, t.TempDir(), "logs", "count", "nope*.log")
-	if o.code != cli.ExitUsage {
-		t.Errorf("exit code %d", o.code)
+	folder := t.TempDir()
+	write(t, folder, "list", "\n")
+	for want, args := range map[string][]string{
+		"nope*.log: no file matches this pattern":                    {"nope*.log"},
+		"[a-: no file matches this pattern: syntax error in pattern": {"[a-"},
+		"--files-from: list lists no paths":                          {"--files-from", "list"},
+	} {
+		o := skidway(t, folder, with(args, "logs", "count")...)
+		if o.code != cli.ExitUsage {
+			t.Errorf("%q: exit code %d", args, o.code)
+		}
+		hasLine(t, o.stderr, want)
 	}
-	hasLine(t, o.stderr, "nope*.log: no file matches this pattern")
 }
 
 // bucket serves a bucket with one folder, as S3 does, and returns the URL of the service.

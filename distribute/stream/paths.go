@@ -94,14 +94,11 @@ func (l *lister) add(path string) {
 		return
 	}
 	matches, err := filepath.Glob(path)
-	if err != nil { // it is a name
-		l.addPath(path)
+	if err != nil {
+		l.problem(path, fmt.Errorf("%w: %w", ErrNoMatch, err))
 		return
 	}
-	named := strings.HasPrefix(filepath.Base(path), ".")
-	matches = slices.DeleteFunc(matches, func(match string) bool {
-		return !named && !l.Hidden && strings.HasPrefix(filepath.Base(match), ".")
-	})
+	matches = slices.DeleteFunc(matches, func(match string) bool { return l.isLeftOut(path, match) })
 	before, special := l.entries(), l.Special
 	for _, match := range matches {
 		l.addMatch(match)
@@ -113,6 +110,26 @@ func (l *lister) add(path string) {
 	default:
 		l.problem(path, ErrNoMatch)
 	}
+}
+
+// isLeftOut reports whether a part of a pattern matches a hidden name, or a link to a folder in which
+// the rest of the pattern matches.
+func (l *lister) isLeftOut(pattern, match string) bool {
+	parts := strings.Split(filepath.Clean(pattern), string(filepath.Separator))
+	names := strings.Split(filepath.Clean(match), string(filepath.Separator))
+	for i := range min(len(parts), len(names)) {
+		if !strings.ContainsAny(parts[i], PatternBytes) {
+			continue
+		}
+		if !l.Hidden && strings.HasPrefix(names[i], ".") && !strings.HasPrefix(parts[i], ".") {
+			return true
+		}
+		info, err := os.Lstat(strings.Join(names[:i+1], string(filepath.Separator)))
+		if i < len(names)-1 && err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // addMatch lists a path that a pattern matches. To open a pipe blocks until another process

@@ -187,6 +187,18 @@ func TestFileThatIsReachedTwiceIsListedOnce(t *testing.T) {
 	}
 }
 
+func TestPatternsMatchNoHiddenFoldersAndNoLinksToFolders(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "w/a/b.log", "w/.hid/c.log", "other/d.log", "w/linked -> ../other", "w/e.log -> a/b.log")
+	for pattern, want := range map[string][]string{
+		"w/*/*.log": {"w/a/b.log"}, "w/.h*/*.log": {"w/.hid/c.log"}, "w/linked/*.log": {"w/linked/d.log"}, "w/*.log": {"w/e.log"},
+	} {
+		if got, problems := list(root, pattern); !slices.Equal(got, want) || len(problems) > 0 {
+			t.Errorf("%s: %q, %v, want %q", pattern, got, problems, want)
+		}
+	}
+}
+
 func TestPatternsListWhatTheyMatch(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "a1.log", "a2.log", ".a3.log", "b.log", "sub/c.log", "sub/.d.log", "x[1].log")
@@ -198,7 +210,7 @@ func TestPatternsListWhatTheyMatch(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", pattern, got, problems, want)
 		}
 	}
-	for pattern, want := range map[string]error{"nope*": ErrNoMatch, "[": fs.ErrNotExist} {
+	for pattern, want := range map[string]error{"nope*": ErrNoMatch, "[": filepath.ErrBadPattern} {
 		if got, problems := list(root, pattern); len(got) > 0 || len(problems) != 1 || !errors.Is(problems[0], want) {
 			t.Errorf("%s: %q, %v, want %v", pattern, got, problems, want)
 		}

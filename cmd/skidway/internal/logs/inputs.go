@@ -142,7 +142,7 @@ func (k *inputs) readList(c *cobra.Command, args []string) error {
 		}
 	}
 	if len(args)+len(k.listed) == 0 {
-		return fmt.Errorf("--files-from: %s lists no paths", k.from)
+		return cli.WrongUsage("--files-from: %s lists no paths", k.from)
 	}
 	return nil
 }
