@@ -267,7 +267,7 @@ func isVhost(line []byte) bool {
 		return false
 	}
 	host, rest, comma := nextToken(line[:at])
-	if comma || line[0] == '"' || isLevel(host) {
+	if comma || line[0] == '"' || isLevel(host) || !isHostName(host) && !address(host).IsValid() {
 		return false
 	}
 	if hasPort(host) {

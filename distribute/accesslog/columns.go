@@ -92,10 +92,7 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 	if v[Date] == nil && v[Clock] != nil && c.dated {
 		c.dateOf(v)
 	}
-	if v[Address] == nil || v[Clock] == nil || v[Date] == nil {
-		return Unparsable
-	}
-	return Parsed
+	return v.complete()
 }
 
 // cut sets the fields of a line, and reports whether it has all columns that it must have.

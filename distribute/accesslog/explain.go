@@ -256,7 +256,7 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 		}
 		list, at = append(list, FieldValue{name, string(line[start:end])}), next
 	}
-	if !slices.Contains(c.fields, Address) || !slices.Contains(c.fields, Clock) {
+	if !slices.Contains(c.fields, Address) || !slices.Contains(c.fields, Clock) && !slices.Contains(c.fields, Time) {
 		return list, "#Fields names no address of the client (c-ip) or no time"
 	}
 	return list, ""

@@ -77,6 +77,11 @@ func splitRequest(request []byte) (method, path, protocol []byte) {
 	if last := bytes.LastIndexByte(path, ' '); last >= 0 && bytes.HasPrefix(path[last+1:], []byte("HTTP/")) {
 		path, protocol = path[:last], path[last+1:]
 	}
+	if string(method) == "-" { // what a balancer writes of a request that is none: "- http://host:80- -", "- - -"
+		if path = bytes.TrimRight(path, "- "); len(path) == 0 {
+			return nil, nil, nil
+		}
+	}
 	return method, path, protocol
 }
 
@@ -220,6 +225,11 @@ func readDuration(b []byte, unit time.Duration) (time.Duration, bool) {
 		}
 	}
 	n := lex.Number(whole)
+	if n < 0 && len(b) < len("1000000h00m00.000000000s") { // as Go writes more than a minute, without its s
+		if d, err := time.ParseDuration(string(b) + "s"); err == nil && d >= 0 && d <= maxDuration && unit == time.Second {
+			return d, true
+		}
+	}
 	if len(whole) == 0 || len(whole) > 18 || n < 0 || time.Duration(n) > maxDuration/unit || hasFraction && lex.Number(fraction) < 0 {
 		return 0, false
 	}

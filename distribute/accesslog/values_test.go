@@ -85,7 +85,12 @@ func TestFieldsOfOtherLinesAreRead(t *testing.T) {
 		{"w3c", "#GMT-Offset: -0800\n#Fields: date-local time-local c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01-08:00 -"},
 		{"w3c", "#Fields: date-local time-local date time c-ip\n2000-10-10 02:00:01 2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01Z -"},
 		{"aws-alb", `http 2018-07-02T22:23:00.186641Z app/a 8.8.8.8:2817 - -1 -1 -1 000 - 34 366 "- http://host:80- -" "-" - - - "-" "-" "-" 0`,
-			"2018-07-02T22:23:00Z - host=host:80- path=http://host:80- - 366 B"},
+			"2018-07-02T22:23:00Z - host=host:80 path=http://host:80 366 B"},
+		{"envoy", `[2021-02-11T16:29:24.123Z] "- - -" 0 - 0 23 4 3 "8.8.8.8" "curl/8.5" "c2b1b2b5" "www.example.org" "10.0.0.9:8080"`,
+			"2021-02-11T16:29:24Z - host=www.example.org agent=curl/8.5 23 B 4ms"},
+		{"caddy", `{"ts":1693840791.75,"request":{"client_ip":"8.8.8.8"},"duration":"1h1m2.5s"}`, "2023-09-04T15:19:51Z - 1h1m2.5s"},
+		{"w3c", "#Fields: timestamp c-ip sc-status x-edge-location\n1594939200 8.8.8.8 200 LAX1", "2020-07-16T22:40:00Z 200"},
+		{"cloudfront", "#Fields: timestamp(ms) c-ip sc-status x-edge-location\n1594939200123 8.8.8.8 200 LAX1", "2020-07-16T22:40:00Z 200"},
 	} {
 		if got := valuesOf(t, c.format, accesslog.Options{}, c.lines); got != c.want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", c.format, c.lines, got, c.want)

@@ -13,7 +13,7 @@ var cloudfrontJSON = Format{
 		address  c-ip
 		date     date
 		clock    time
-		time     timestamp
+		time     timestamp timestamp(ms)
 		status   sc-status
 		method   cs-method
 		host     x-host-header cs(Host)

@@ -10,6 +10,9 @@ var ingressNginx = Format{
 	Layouts: []string{
 		`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
 			`$request_length $request_time [$proxy_upstream_name] [$alternative] $upstream`,
+		// Before release 0.23, where the address stood in brackets before the user, too.
+		`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
+			`$request_length $request_time [$proxy_upstream_name] $upstream`,
 	},
 	Example: `203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5" 612 0.004 ` +
 		`[default-web-80] [] 10.4.0.9:8080 23 0.004 200 5f2a5b3e6d1c4a7f8b9e0d1c2a3b4c5d`,

@@ -60,11 +60,12 @@ var w3c = Format{
 }
 
 // w3cColumns are the columns of the Extended Log File Format, and the names of IIS and of
-// CloudFront, that are read.
+// CloudFront, whose timestamps are seconds or milliseconds since 1970, that are read.
 const w3cColumns = `
 		address  c-ip
 		date     date date-local
 		clock    time time-local
+		time     timestamp timestamp(ms)
 		status   sc-status
 		method   cs-method
 		path     cs-uri cs-uri-stem
