@@ -18,7 +18,7 @@ func (e *explainedFile) advice() string {
 	}
 	if kind := e.Format.Keyed(); kind != "" {
 		return fmt.Sprintf("%s has no known format. Name the keys of its address and its time%s: skidway logs count --format %s%s --field address=%s%s %s",
-			e.path, timelessText(e.lines), wrapper, kind, keyText(addressKey(e.lines), "ADDRESS_KEY"), timeOptions(e.lines), shellText(e.path))
+			e.path, timelessText(e.sample), wrapper, kind, keyText(addressKey(e.sample), "ADDRESS_KEY"), timeOptions(e.sample), shellText(e.path))
 	}
 	if e.layout != "" {
 		return fmt.Sprintf("%s has no known format: what is shown above is how the nearest one fails. This layout reads it (first line: %s; if that is not the client, put $remote_addr where its address is): skidway logs count --format %s%s %s",
@@ -33,7 +33,7 @@ func timelessText(lines []accesslog.LineExplanation) string {
 	if bestKey(lines, accesslog.RankTime, nil) != "" {
 		return ""
 	}
-	return " (no value of the lines shown is a time in a notation that is read, and without one no line is counted)"
+	return " (no value of its first lines is a time in a notation that is read, and without one no line is counted)"
 }
 
 // timeOptions returns the options for the time of lines, which may be in two values.

@@ -68,7 +68,9 @@ type explainedFile struct {
 	accesslog.Explanation
 	path  string
 	codec stream.Codec
-	lines []accesslog.LineExplanation
+	lines []accesslog.LineExplanation // that are shown
+
+	sample []accesslog.LineExplanation // the lines by which keys are chosen
 
 	layout string // that reads lines in no known format
 	reads  string // what it reads of the first of them
@@ -104,15 +106,19 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 	}
 	explain := e.Format.Explainer()
 	for _, line := range lines {
-		if len(e.lines) == most {
+		if len(e.sample) >= max(most, sampled) {
 			break
 		}
 		if l := explain(line); l.Verdict != accesslog.NotALine {
-			e.lines = append(e.lines, l)
+			e.sample = append(e.sample, l)
 		}
 	}
+	e.lines = e.sample[:min(most, len(e.sample))]
 	return e, nil
 }
+
+// sampled is the number of lines by which keys are chosen, at least.
+const sampled = 100
 
 // firstRecord returns what a format reads of the first line that it can read.
 func firstRecord(format string, lines [][]byte) (string, error) {
