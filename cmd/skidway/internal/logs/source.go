@@ -55,8 +55,8 @@ func importSources(a *cli.App) *cobra.Command {
 		Use:   "import FILE...",
 		Short: "Adds exports of other subscribers to the reports of one",
 		Long: fmt.Sprintf(`Adds files of 'logs export' to the reports of a subscriber, each as a source.
-- is standard input. Reports add up what the subscriber has counted and all of its
-sources, at most %d; visitors are those of its own lines. The sources need
+- is standard input. Reports add up what the subscriber has counted and all of
+its sources, at most %d; visitors are those of its own lines. The sources need
 the same --by, --where, --measure, --tz and --log-tz. --keep of the subscriber
 applies to their days, too. A channel and a subscriber that do not exist are
 created, with the settings of the first source.
