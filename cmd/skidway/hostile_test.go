@@ -84,7 +84,7 @@ func TestHostileLogIsHarmlessInEveryOutput(t *testing.T) {
 	combined, objects, unknown := hostileLogs(t, folder)
 	counted := checkOutput(t, folder, cli.ExitDone, "count", combined)
 	hasLine(t, counted, "lines=5 counted=2 unknown_country=0 unparsable=3 files=1")
-	checkOutput(t, folder, cli.ExitDone, "count", "--dry-run", combined, objects, unknown)
+	checkOutput(t, folder, cli.ExitFailed, "count", "--dry-run", combined, objects, unknown)
 	checkOutput(t, folder, cli.ExitFailed, "count", combined, unknown)
 	checkOutput(t, folder, cli.ExitDone, "explain", combined, "--lines", "5")
 	explained := checkOutput(t, folder, cli.ExitFailed, "explain", objects) + checkOutput(t, folder, cli.ExitFailed, "explain", unknown)

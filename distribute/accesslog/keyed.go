@@ -72,7 +72,7 @@ var keyedNames = []string{"json", "logfmt"}
 // with two keys.
 func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	if !slices.Contains(keyedNames, kind) {
-		return Format{}, fmt.Errorf("format %s has no keys: they are of lines in json or logfmt", kind)
+		return Format{}, fmt.Errorf("format %q has no keys: they are of lines in json or logfmt", kind)
 	}
 	if keys[Address] == "" || keys[Time] == "" && (keys[Date] == "" || keys[Clock] == "") {
 		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
