@@ -82,26 +82,14 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	if len(jobs) > 0 && jobs[0].Options.RequestKey != "" {
 		return c.enqueueRequest(ctx, jobs)
 	}
-	type chunk struct {
-		queue   *Queue
-		jobs    []encodedJob
-		indexes []int
-		load    scriptLoad
-	}
 	chunks, failed := map[*Queue]*chunk{}, map[*Queue]error{}
 	send := func(c *chunk) {
-		if err := failed[c.queue]; err != nil {
-			for _, index := range c.indexes {
-				results[index].Err = notSent(err)
-			}
+		if failed[c.queue] == nil {
+			failed[c.queue] = c.send(ctx, results)
 			return
 		}
-		for i, result := range c.queue.enqueue(ctx, c.jobs, nil) {
-			results[c.indexes[i]] = result
-			var duplicate *DuplicateError
-			if result.Err != nil && !errors.As(result.Err, &duplicate) {
-				failed[c.queue] = result.Err
-			}
+		for _, index := range c.indexes {
+			results[index].Err = notSent(failed[c.queue])
 		}
 	}
 	for i, newJob := range jobs {
@@ -130,6 +118,26 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 		send(last)
 	}
 	return results
+}
+
+// A chunk has jobs of one queue that are added by one call.
+type chunk struct {
+	queue   *Queue
+	jobs    []encodedJob
+	indexes []int // of their results
+	load    scriptLoad
+}
+
+// send adds the jobs of a chunk, and returns the error after which none may follow, if there is one.
+func (c *chunk) send(ctx context.Context, results []Result) (failure error) {
+	for i, result := range c.queue.enqueue(ctx, c.jobs, nil) {
+		results[c.indexes[i]] = result
+		var duplicate *DuplicateError
+		if result.Err != nil && !errors.As(result.Err, &duplicate) {
+			failure = result.Err
+		}
+	}
+	return failure
 }
 
 // notSent returns the error of jobs that were certainly not added, because of the error of others.

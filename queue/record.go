@@ -197,6 +197,18 @@ func (j *Job) setField(name, value string) error {
 	case "then":
 		j.then, j.Then = value, nil
 		err = json.Unmarshal([]byte(value), &j.Then)
+	default:
+		err = j.setHistory(name, value)
+	}
+	if err != nil {
+		return fmt.Errorf("field %s is %.40q: %w", name, value, err)
+	}
+	return nil
+}
+
+// setHistory sets a field that says what happened to a job. It ignores unknown names.
+func (j *Job) setHistory(name, value string) (err error) {
+	switch name {
 	case "enqueued":
 		err = setTime(&j.Enqueued, value)
 	case "attempts":
@@ -225,10 +237,7 @@ func (j *Job) setField(name, value string) error {
 	case "result":
 		j.Result = []byte(value)
 	}
-	if err != nil {
-		return fmt.Errorf("field %s is %.40q: %w", name, value, err)
-	}
-	return nil
+	return err
 }
 
 // A failureDetail has what is known of a [Failure] beside its error. It is in a field of its own,

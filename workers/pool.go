@@ -146,6 +146,26 @@ func (p *Pool) run(ctx context.Context) {
 	}
 	stopFetching()
 	fetchers.Wait()
+	p.handBack(ctx, running, fetcher)
+
+	// Drain.
+	select {
+	case <-ctx.Done():
+	case <-p.stopping.c:
+	}
+	p.sched.aboutChanged.send()
+	p.drain()
+
+	p.closeLeases(running, fetcher)
+	stopRunning()
+	background.Wait()
+	p.flushStats()
+	p.heart.end()
+}
+
+// handBack hands the buffered jobs back when no more are fetched, and what replies that were
+// lost had brought.
+func (p *Pool) handBack(ctx, running context.Context, fetcher *fetcher) {
 	for {
 		done, left := fetcher.rereadLost(running)
 		pause := rdb.DefaultFirstPause
@@ -158,16 +178,10 @@ func (p *Pool) run(ctx context.Context) {
 	}
 	p.sched.handBackAll()
 	p.sched.aboutChanged.send()
+}
 
-	// Drain.
-	select {
-	case <-ctx.Done():
-	case <-p.stopping.c:
-	}
-	p.sched.aboutChanged.send()
-	p.drain()
-
-	// Write the remaining outcomes, and close the leases.
+// closeLeases writes the remaining outcomes, and closes the leases.
+func (p *Pool) closeLeases(running context.Context, fetcher *fetcher) {
 	for done := true; done; { // not after an error: others recover the jobs that are left
 		done, _ = fetcher.rereadLost(running)
 	}
@@ -181,10 +195,6 @@ func (p *Pool) run(ctx context.Context) {
 		_, _ = fetcher.rereadLost(running)
 		p.sched.handBackAll()
 	}
-	stopRunning()
-	background.Wait()
-	p.flushStats()
-	p.heart.end()
 }
 
 // flushStats writes what was counted since the last time.

@@ -42,11 +42,7 @@ func run(args []string, stdout, stderr *os.File) int {
 	return code
 }
 
-func root(a *cli.App) *cobra.Command {
-	root := cli.Group(&cobra.Command{
-		Use:   "skidway",
-		Short: "Runs jobs, counts web logs and passes messages, through Redis",
-		Long: `Skidway runs jobs, counts web logs per country and day, and passes messages that
+const rootHelp = `Skidway runs jobs, counts web logs per country and day, and passes messages that
 wait for their readers.
 
 Jobs: "skidway enqueue" adds them, "skidway cron" adds them by the clock, and
@@ -81,7 +77,13 @@ Forms of the URL:
 ("skidway serve"): --server, else SKIDWAY_SERVER unless --redis is given.
 
 Exit codes: 0 success; 1 something failed, perhaps one file of many; 2 wrong
-usage; 3 Redis or the server cannot be reached.`,
+usage; 3 Redis or the server cannot be reached.`
+
+func root(a *cli.App) *cobra.Command {
+	root := cli.Group(&cobra.Command{
+		Use:   "skidway",
+		Short: "Runs jobs, counts web logs and passes messages, through Redis",
+		Long:  rootHelp,
 		Example: `  skidway worker --config skidway.yaml
   skidway enqueue mail email.send '{"to":"ada@example.com","text":"Hello"}'
   skidway logs count /var/log/nginx

@@ -269,52 +269,62 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 		}
 		return value, nil // nil
 	}
-	text, isText := value.value.text, value.value.kind == oneText
-	switch field.Type {
-	case Text:
-		if !isText {
-			return value, refuse(at, "%s is a text: want %q", cmp.ref, value.String())
-		}
-		if field.Words != nil && !slices.Contains(field.Words, text) {
-			return value, refuse(at, "%s is never %q: want one of %s", cmp.ref, shorten(text), strings.Join(field.Words, ", "))
-		}
-	case Number:
-		if value.value.kind != whole && value.value.kind != fraction {
-			return value, refuse(at, "%s is a number, %s is not", cmp.ref, shorten(value.String()))
-		}
-	case Time:
-		parsed, err := parseTime(text)
-		if !isText || err != nil {
-			return value, refuse(at, "%s is a time: %s", cmp.ref, timeAdvice(err, `want a text such as "-12h"`))
-		}
-		value.time = &parsed
-	case Duration:
-		d, err := parseDuration(text)
-		if !isText || err != nil {
-			return value, refuse(at, "%s is a duration: %s", cmp.ref, timeAdvice(err, `want a text such as "90s"`))
-		}
-		value.value = OfDuration(d)
-		value.written = text
-	case Address:
-		network, err := parseNetwork(text)
-		if !isText || err != nil {
-			return value, refuse(at, `%s is an address: want a text such as "192.0.2.1" or "10.0.0.0/8"`, cmp.ref)
-		}
-		value.network, value.written = network, network.String()
-		if network.IsSingleIP() {
-			value.written = network.Addr().String()
-		}
+	word := value.value.text
+	if value.value.kind != oneText {
+		word = value.String()
+	}
+	if err := value.suit(cmp.ref, at); err != nil {
+		return value, err
 	}
 	if field.Check != nil {
-		word := text
-		if !isText {
-			word = value.String()
-		}
 		if err := field.Check(cmp.op, word); err != nil {
 			return value, refuse(at, "%s", err)
 		}
 	}
 	return value, nil
+}
+
+// suit gives a constant that is compared with a field the field's type, or returns why it has
+// another.
+func (c *constant) suit(ref reference, at file.Location) error {
+	field := ref.field
+	text, isText := c.value.text, c.value.kind == oneText
+	switch field.Type {
+	case Text:
+		if !isText {
+			return refuse(at, "%s is a text: want %q", ref, c.String())
+		}
+		if field.Words != nil && !slices.Contains(field.Words, text) {
+			return refuse(at, "%s is never %q: want one of %s", ref, shorten(text), strings.Join(field.Words, ", "))
+		}
+	case Number:
+		if c.value.kind != whole && c.value.kind != fraction {
+			return refuse(at, "%s is a number, %s is not", ref, shorten(c.String()))
+		}
+	case Time:
+		parsed, err := parseTime(text)
+		if !isText || err != nil {
+			return refuse(at, "%s is a time: %s", ref, timeAdvice(err, `want a text such as "-12h"`))
+		}
+		c.time = &parsed
+	case Duration:
+		d, err := parseDuration(text)
+		if !isText || err != nil {
+			return refuse(at, "%s is a duration: %s", ref, timeAdvice(err, `want a text such as "90s"`))
+		}
+		c.value = OfDuration(d)
+		c.written = text
+	case Address:
+		network, err := parseNetwork(text)
+		if !isText || err != nil {
+			return refuse(at, `%s is an address: want a text such as "192.0.2.1" or "10.0.0.0/8"`, ref)
+		}
+		c.network, c.written = network, network.String()
+		if network.IsSingleIP() {
+			c.written = network.Addr().String()
+		}
+	}
+	return nil
 }
 
 // parseNetwork parses an address or a network.

@@ -34,12 +34,7 @@ type counter struct {
 	formats formatCount
 }
 
-func count(a *cli.App) *cobra.Command {
-	k := &counter{App: a, formats: formatCount{}}
-	c := &cobra.Command{
-		Use:   "count PATH...",
-		Short: "Counts files in this process and prints the counts",
-		Long: `Counts the requests in log files per country and day, or by the dimensions of
+const countHelp = `Counts the requests in log files per country and day, or by the dimensions of
 --by, and prints the counts. With several --by it prints a table for each one,
 and as CSV the first one only.
 
@@ -66,7 +61,14 @@ lines = counted + unknown_country + filtered + expired + unparsable. filtered is
 the lines that --where does not select, and only there; expired, of days beyond
 4,096. Of the lines of an unknown country, those from addresses that are not
 public are private; of those that are in the rows, crawlers are of crawlers,
-where --by has crawler or crawler_class.`,
+where --by has crawler or crawler_class.`
+
+func count(a *cli.App) *cobra.Command {
+	k := &counter{App: a, formats: formatCount{}}
+	c := &cobra.Command{
+		Use:   "count PATH...",
+		Short: "Counts files in this process and prints the counts",
+		Long:  countHelp,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
   zcat access.log.*.gz | skidway logs count -

@@ -32,12 +32,7 @@ type shipper struct {
 	lease       cli.Span
 }
 
-func ship(a *cli.App) *cobra.Command {
-	s := &shipper{App: a, lease: cli.Span(distribute.DefaultLease)}
-	c := &cobra.Command{
-		Use:   "ship PATH...",
-		Short: "Uploads files to a channel, for workers to count",
-		Long: `Uploads log files to Redis in pieces and announces them to the subscribers of a
+const shipHelp = `Uploads log files to Redis in pieces and announces them to the subscribers of a
 channel. Compressed files stay compressed. When the window of the channel is
 full, it waits until workers have counted some files, and prints which
 subscribers it waits for.
@@ -52,7 +47,14 @@ compression that 'logs count' detects by the content. If this process dies
 before that, what it had read is counted and reported as cut off. The same
 content sent again is read over up to there.
 
-` + sameFile,
+` + sameFile
+
+func ship(a *cli.App) *cobra.Command {
+	s := &shipper{App: a, lease: cli.Span(distribute.DefaultLease)}
+	c := &cobra.Command{
+		Use:   "ship PATH...",
+		Short: "Uploads files to a channel, for workers to count",
+		Long:  shipHelp,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs ship access.log.1 --channel web --wait
   zcat access.log.*.gz | skidway logs ship - --channel web

@@ -36,13 +36,7 @@ type workerFlags struct {
 	given          func(flag string) bool
 }
 
-// Command returns the command "worker".
-func Command(a *cli.App) *cobra.Command {
-	f := workerFlags{logFormat: cli.Choice{Words: []string{"text", "json"}}}
-	c := &cobra.Command{
-		Use:   "worker",
-		Short: "Runs jobs of the built-in kinds",
-		Long: `Runs the jobs of some queues, and fires their schedules, until it is stopped.
+const workerHelp = `Runs the jobs of some queues, and fires their schedules, until it is stopped.
 
 It runs jobs of the kind http.request, and of the kinds that its configuration
 has settings for: email.send (a mail server), exec.run (the commands that jobs
@@ -72,7 +66,15 @@ queues in Redis: give it to one worker, or to a few.
 With --serve it also answers the HTTP API, as 'skidway serve' does, and with
 --dash it shows the dashboard, as 'skidway dash' does. Their flags have the same
 meaning here, and are not in the configuration. Operations that requests begin
-run in the worker.`,
+run in the worker.`
+
+// Command returns the command "worker".
+func Command(a *cli.App) *cobra.Command {
+	f := workerFlags{logFormat: cli.Choice{Words: []string{"text", "json"}}}
+	c := &cobra.Command{
+		Use:   "worker",
+		Short: "Runs jobs of the built-in kinds",
+		Long:  workerHelp,
 		Example: `  skidway worker --queue default
   skidway worker --queue mail=3 --queue reports --concurrency 32
   skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310
