@@ -56,7 +56,7 @@ func TestOperationWhoseBeginHadNoAnswerRunsAfterThePage(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	f := setup(t, db)
 	change := func() {
-		question := f.get("/jobs/question?all=1&do=delete&state=waiting&queue=mail&match=" + url.QueryEscape(`kind == "news"`))
+		question := f.get("/jobs/question?all=1&do=cancel&state=waiting&queue=mail&match=" + url.QueryEscape(`kind == "news"`))
 		f.post("/jobs/change", hidden(question.body, "/jobs/change"))
 	}
 	f.add("mail", "news", `1`, queue.Options{})
