@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -19,7 +21,9 @@ import (
 	"skidway/internal/handle"
 	"skidway/internal/processtest"
 	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 	"skidway/ops/access"
+	"skidway/queue"
 )
 
 // A server is a running "skidway serve".
@@ -210,5 +214,78 @@ func TestServeTakesDeliveriesToHooks(t *testing.T) {
 	_ = response.Body.Close()
 	if o := d.must("jobs", "list", "ci", "-o", "json"); response.StatusCode != 202 || !strings.Contains(o.stdout, "ci.push") {
 		t.Errorf("%d: %s", response.StatusCode, o.stdout)
+	}
+}
+
+func TestKilledServerRepeatsNoRequestWithAKey(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	for range 3 {
+		d.add("late", queue.Options{Delay: time.Hour})
+	}
+	proxy := redistest.StartProxy(t, d.url)
+	behind := *d
+	behind.url = proxy.URL
+	token := ""
+	serve := func() *server {
+		p := start(t, t.TempDir(), "serve", "--listen", "127.0.0.1:0", "--redis", behind.url)
+		p.Await("the API is served")
+		s := behind.server(p, []string{"view:*", "enqueue:*", "operate:*"})
+		token = cmp.Or(token, s.token) // keys are those of a token
+		s.token = token
+		return s
+	}
+	keyed := func(s *server, path, body, key string) *http.Request {
+		r := s.request("POST", "/api/v1/queues/mail/"+path, body)
+		r.Header.Set("Idempotency-Key", key)
+		return r
+	}
+	const operation = `{"action":"cancel","state":"delayed","match":"kind == \"late\""}`
+	for _, c := range []struct{ path, body, reply string }{
+		{"jobs", `{"kind":"news"}`, "ok"},
+		{"jobs", `{"kind":"news","in":"1h"}`, "ok"},
+		{"operations", operation, "began"},
+	} {
+		s := serve()
+		if code, text := s.send(keyed(s, "jobs", `{"kind":"first"}`, "first")); code > 201 { // the scripts are known
+			t.Fatal(code, text)
+		}
+		held := proxy.HoldReply("eval", c.reply)
+		lost := keyed(s, c.path, c.body, c.path+c.body)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := http.DefaultClient.Do(lost)
+			ended <- err
+		}()
+		<-held.Held() // Redis has done it
+		s.process.Kill()
+		held.Drop()
+		if err := <-ended; err == nil {
+			t.Error("a killed server answered")
+		}
+		s = serve()
+		if code, text := s.send(keyed(s, c.path, c.body, c.path+c.body)); code != 200 {
+			t.Errorf("%s again: %d %s", c.body, code, text)
+		}
+		if c.path != "operations" {
+			continue
+		}
+		if err := d.client.DB().Redis().HSet(t.Context(), d.client.DB().Prefix()+":{mail:0}:operation", "until", 1).Err(); err != nil { // 15 s later
+			t.Fatal(err)
+		}
+		code, text := s.send(keyed(s, c.path, c.body, c.path+c.body))
+		var op operationJSON
+		for err := json.Unmarshal([]byte(text), &op); op.Status != "done"; err = json.Unmarshal([]byte(text), &op) {
+			if err != nil || code != 200 || op.Status != "running" {
+				t.Fatal(code, text, err)
+			}
+			code, text = s.do("GET", "/api/v1/operations/"+op.ID, "")
+		}
+		if op.Changed != 3 {
+			t.Errorf("%s", text)
+		}
+	}
+	if waiting, delayed := d.kinds(queue.Waiting), d.kinds(queue.Delayed); waiting != "first news" || delayed != "news" {
+		t.Errorf("waiting: %q, delayed: %q", waiting, delayed)
 	}
 }
