@@ -30,7 +30,7 @@ func (q *Queue) register(ctx context.Context) error {
 		}
 		again, cancel := context.WithTimeout(ctx, registerTimeout)
 		defer cancel()
-		_ = q.client.Register(again, append(q.client.markRegistered(now), q.name)...)
+		_ = q.client.Register(again, append(markRegistered(q.client, now), q.name)...)
 		return nil
 	}
 	if err := q.client.Register(ctx, q.name); err != nil {
@@ -40,9 +40,9 @@ func (q *Queue) register(ctx context.Context) error {
 	return nil
 }
 
-// markRegistered returns the names of the known queues that were used after their latest
+// markRegistered returns the names of the queues of a client that were used after their latest
 // registration, and records that they are registered now.
-func (c *Client) markRegistered(now int64) (names []string) {
+func markRegistered(c *Client, now int64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.queues {
