@@ -313,6 +313,11 @@ type copyData struct {
 	Binary      bool
 }
 
+// Shell returns the command that adds such a job, whose args it reads from standard input.
+func (d copyData) Shell() string {
+	return "skidway enqueue " + shellQuote(d.Queue) + " " + shellQuote(d.Kind) + " - < args.json"
+}
+
 // copyPage is the form for a changed copy of a job.
 func copyPage(p *page) error {
 	job, err := p.dash.ops.Job(p.ctx(), p.request.PathValue("id"))
