@@ -197,6 +197,7 @@ func (m *machine) Recover(t *rapid.T) {
 		crashes = queue.DefaultCrashes
 	}
 	want := m.model.recover(crashes, fullScan, expired)
+	want.Spares = m.model.longest() > 0 && m.model.amnesty.lasts(at)
 	for _, w := range m.model.workers {
 		if w.row || w.tomb {
 			want.Known = append(want.Known, w.name)

@@ -12,6 +12,7 @@ type RecoverResult struct {
 	Returned int  // jobs quarantined or handed back, or ended because they were cancelled or malformed
 	Dead     int  // jobs that this call made dead for too many crashes
 	More     bool // whether there is more to do
+	Spares   bool // whether an amnesty may spare leases of dead workers: call again when it is over
 
 	// Known has those of the workers named by the caller that have a lease or are being
 	// recovered.
@@ -31,9 +32,9 @@ func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool, wor
 	}
 	args := append([]any{maxRecover, crashes, flag(fullScan)}, anys(workers)...)
 	reply, err := q.run(ctx, recoverScript, args...)
-	result := RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}
+	result := RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1, Spares: reply.Int(3) == 1}
 	for i, worker := range workers {
-		if reply.Int(3+i) == 1 {
+		if reply.Int(4+i) == 1 {
 			result.Known = append(result.Known, worker)
 		}
 	}

@@ -222,20 +222,23 @@ type PoolBeat struct {
 	Renew     []*Lease      // open ones
 	Remove    []*Lease      // closed ones, and those that were not opened
 	Recovered []LateLease   // overdue ones that have no jobs any more
-	Skip      int           // the number of late leases that are left out of the result
+	Skip      int           // from the result of the previous beat
 }
 
-// maxLate bounds the late leases that one beat returns, maxBeatRows the rows that one call
+// A beat returns the maxNewlyLate leases that became late last, and maxLate of the others: the next
+// beat returns those that follow. So leases that no pool recovers, because the queue was deleted or
+// all pools that served it have ended, hide no other one. maxBeatRows bounds the rows that one call
 // changes.
 const (
-	maxLate     = 200
-	maxBeatRows = 250
+	maxNewlyLate = 100
+	maxLate      = 200
+	maxBeatRows  = 250
 )
 
 // A BeatResult is the result of [Client.Beat].
 type BeatResult struct {
-	Late     []LateLease // of all pools, the longest late first
-	More     bool        // whether there may be others after these, for PoolBeat.Skip
+	Late     []LateLease // of all pools, those that became late last, then others
+	Skip     int         // for the next PoolBeat: it returns other leases that have been late for long
 	Describe bool        // whether Redis does not know the pool: the next beat must have its Info
 
 	Next time.Duration // how long the next beat may be away
@@ -261,7 +264,10 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 	if err != nil {
 		return BeatResult{}, err
 	}
-	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate, Next: nextBeat(reply, beat.Length, renews)}
+	result := BeatResult{Describe: reply.Int(0) == 1, Next: nextBeat(reply, beat.Length, renews)}
+	if reply.Len() >= 2+3*(maxNewlyLate+maxLate) {
+		result.Skip = beat.Skip + maxLate
+	}
 	for i := 2; i+2 < reply.Len(); i += 3 {
 		late := LateLease{row: reply.Text(i), since: reply.Text(i + 1)}
 		parts := strings.Split(late.row, " ")
@@ -303,7 +309,7 @@ func (beat PoolBeat) args() []any {
 		info = string(text)
 	}
 	late := time.Duration(lateAfter * float64(beat.Length))
-	args := []any{beat.Pool, millis(beat.Length), info, millis(late), beat.Skip, maxLate}
+	args := []any{beat.Pool, millis(beat.Length), info, millis(late), maxNewlyLate, beat.Skip, maxLate}
 	for _, leases := range [][]*Lease{beat.Renew, beat.Remove} {
 		args = append(args, len(leases))
 		for _, lease := range leases {

@@ -154,7 +154,7 @@ func TestLateLeasesAreReturnedUntilTheyAreRenewedOrRemoved(t *testing.T) {
 		}
 		d.makeLate(time.Second)
 		late := d.beat(queue.PoolBeat{}).Late
-		if got := workersOf(late); !slices.Equal(got, []string{"w2", "w1", "w0"}) || late[0].Queue != "q" || late[0].Overdue {
+		if got := workersOf(late); !slices.Equal(got, []string{"w0", "w1", "w2"}) || late[0].Queue != "q" || late[0].Overdue {
 			t.Fatalf("late are %+v", late)
 		}
 		late = d.beat(queue.PoolBeat{Renew: leases[:1], Remove: leases[1:2]}).Late
@@ -163,7 +163,7 @@ func TestLateLeasesAreReturnedUntilTheyAreRenewedOrRemoved(t *testing.T) {
 		}
 		d.makeLate(50 * time.Second)
 		late = d.beat(queue.PoolBeat{}).Late
-		if got := workersOf(late); !slices.Equal(got, []string{"w0", "w2"}) || !late[1].Overdue {
+		if got := workersOf(late); !slices.Equal(got, []string{"w2", "w0"}) || !late[0].Overdue {
 			t.Fatalf("late are %+v", late)
 		}
 		d.beat(queue.PoolBeat{Renew: leases[:1]}) // it was not dead
@@ -187,15 +187,19 @@ func TestLateLeasesBeyondOneBeatFollowInTheNext(t *testing.T) {
 	d.beat(queue.PoolBeat{Renew: leases})
 	d.makeLate(time.Second)
 	seen := map[string]bool{}
-	for skip, more := 0, true; more; {
-		result := d.beat(queue.PoolBeat{Skip: skip})
+	last := d.openLeases()[len(leases)-1].Member
+	result := queue.BeatResult{}
+	for beats := range 7 { // (1,300 - 100) / 200, and one that finds no more
+		result = d.beat(queue.PoolBeat{Skip: result.Skip})
 		for _, name := range workersOf(result.Late) {
 			seen[name] = true
 		}
-		skip, more = skip+len(result.Late), result.More
+		if newest := "q " + result.Late[0].Worker + " 60000"; newest != last || len(result.Late) > 300 {
+			t.Errorf("beat %d: %d late leases, first %s; %s became late last", beats, len(result.Late), newest, last)
+		}
 	}
-	if len(seen) != len(leases) {
-		t.Errorf("%d of %d late leases were returned", len(seen), len(leases))
+	if len(seen) != len(leases) || result.Skip != 0 {
+		t.Errorf("%d of %d late leases were returned, %d are skipped next", len(seen), len(leases), result.Skip)
 	}
 	d.beat(queue.PoolBeat{Remove: leases})
 	if rows := d.openLeases(); len(rows) > 0 {

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -166,4 +167,54 @@ func TestFirstPoolAfterAllHaveDiedRecoversTheirJobsAfterOneAmnesty(t *testing.T)
 			f.Errorf("job %s ran after %s; amnesty: %t", job.ID, took, f.hadAmnesty())
 		}
 	})
+}
+
+// Such rows stay in the list for 30 days.
+func TestLateLeasesThatNoPoolRecoversDoNotDelayTheRecoveryOfOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	var rows []redis.Z
+	for i := range 1300 {
+		row := fmt.Sprintf("gone%d worker-%d 10000", i, i)
+		if i%2 == 0 {
+			row += " of another release"
+		}
+		rows = append(rows, redis.Z{Score: float64(time.Now().Add(-time.Hour).UnixMilli()), Member: row})
+	}
+	f.must(f.db.ZAdd(f.ctx, f.db.Prefix()+":{queues}:leases", rows...).Err())
+	id := f.add("k", queue.Options{})
+	f.takeAndDie(shortLease)
+	p := f.pool(workers.Config{})
+	handler, seen := recorder()
+	p.HandleRaw("k", handler, workers.Kind{})
+	f.run(p)
+	if job := await(f, seen, "job of the dead worker"); job.ID != id {
+		t.Errorf("job %s ran", job.ID)
+	}
+}
+
+// The list of open leases has lost the lease, and no worker has served the queue for long.
+func TestFullScanThatBeginsAnAmnestyIsFollowedByRecoveryAtItsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	f.add("k", queue.Options{})
+	f.takeAndDie(shortLease)
+	f.must(f.db.Del(f.ctx, f.db.Prefix()+":{queues}:leases").Err())
+	ago := time.Now().Add(-time.Hour).UnixMilli()
+	f.must(f.db.HSet(f.ctx, f.key("meta"), "renewed", ago).Err())
+	queues := []workers.Queue{{Name: "q"}} // which is scanned first, and again after scanEvery
+	for i := range 20 {
+		queues = append(queues, workers.Queue{Name: fmt.Sprint("other-", i)})
+	}
+	const scanEvery = 10 * time.Second
+	p := f.pool(workers.Config{Queues: queues})
+	p.SetScanEvery(scanEvery)
+	handler, seen := recorder()
+	p.HandleRaw("k", handler, workers.Kind{})
+	began := time.Now()
+	f.run(p)
+	await(f, seen, "job of the dead worker")
+	if took := time.Since(began); !f.hadAmnesty() || took > scanEvery {
+		t.Errorf("it ran after %s; amnesty: %t", took, f.hadAmnesty())
+	}
 }

@@ -66,10 +66,7 @@ func (h *heartbeat) run(ctx context.Context) {
 			h.recoverAll(ctx)
 		}
 		failed = err != nil
-		describe, skip = result.Describe || describe && failed, 0
-		if result.More {
-			skip += len(result.Late)
-		}
+		describe, skip = result.Describe || describe && failed, result.Skip
 		if time.Since(registered) > scanEvery && !failed {
 			registered = time.Now()
 			h.register(ctx)
@@ -214,8 +211,9 @@ func (h *heartbeat) recoverAll(ctx context.Context) {
 }
 
 // recoverJobs hands back the jobs of dead workers in steps, so that other clients of Redis are
-// served in between. Overdue leases of which nothing is left leave the list of open leases.
-func (h *heartbeat) recoverJobs(ctx context.Context, q *servedQueue, fullScan bool, late []queue.LateLease) {
+// served in between. Overdue leases of which nothing is left leave the list of open leases. spares
+// reports whether an amnesty may spare leases of dead workers.
+func (h *heartbeat) recoverJobs(ctx context.Context, q *servedQueue, fullScan bool, late []queue.LateLease) (spares bool) {
 	workers := make([]string, len(late))
 	for i, lease := range late {
 		workers[i] = lease.Worker
@@ -227,7 +225,7 @@ func (h *heartbeat) recoverJobs(ctx context.Context, q *servedQueue, fullScan bo
 			if ctx.Err() == nil {
 				h.log.Warn("recovery failed", "queue", q.name, "error", err)
 			}
-			return
+			return false
 		}
 		total.Returned, total.Dead = total.Returned+step.Returned, total.Dead+step.Dead
 		if fullScan = false; step.More {
@@ -244,6 +242,7 @@ func (h *heartbeat) recoverJobs(ctx context.Context, q *servedQueue, fullScan bo
 			h.recovered = append(h.recovered, lease)
 		}
 	}
+	return step.Spares
 }
 
 // recoverTimeout bounds one step of a recovery.
@@ -280,11 +279,26 @@ func (h *heartbeat) passes(ctx context.Context) {
 }
 
 func (h *heartbeat) pass(q *servedQueue) {
-	h.recoverJobs(q.ctx, q, true, nil)
+	if h.recoverJobs(q.ctx, q, true, nil) {
+		h.recoverSpared(q)
+	}
 	ctx, cancel := context.WithTimeout(q.ctx, recoverTimeout)
 	defer cancel()
 	if err := q.queue.Tidy(ctx); err != nil && q.ctx.Err() == nil {
 		h.log.Warn("old data cannot be removed", "queue", q.name, "error", err)
+	}
+}
+
+// recoverSpared recovers a queue until no amnesty spares its leases, in a goroutine of its own. A
+// full scan that is the first action for long begins one itself, and may have found what no list
+// has.
+func (h *heartbeat) recoverSpared(q *servedQueue) {
+	if q.spared.CompareAndSwap(false, true) {
+		h.recoveries.Go(func() {
+			defer q.spared.Store(false)
+			for rdb.Sleep(q.ctx, h.interval()) == nil && h.recoverJobs(q.ctx, q, false, nil) {
+			}
+		})
 	}
 }
 

@@ -28,6 +28,7 @@ type servedQueue struct {
 	heard    atomic.Bool        // signals has an ID: later ones will be handled
 
 	recovering atomic.Bool // a recovery runs
+	spared     atomic.Bool // recoverSpared runs
 
 	restUntil atomic.Int64 // it rests before this time, in ns since 1970; see rest
 

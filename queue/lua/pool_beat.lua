@@ -7,13 +7,14 @@
 --       ms until the pool's entry expires, 0 to remove it
 --       description of the pool, '' if it has not changed
 --       ms until a renewed row is late
---       number of late rows to skip, maximum number of those to return
+--       number of the rows that became late last; number of other late rows to skip, maximum
+--       number of those that follow
 --       number of rows to renew, and the rows
 --       number of rows to remove, and the rows
 --       rows to remove if they are late since the same time still, each with that time
 -- Returns {'ok', 1 if the pool must be described, else 0, ms until the first row is late, which
 -- are not positive if one is, '' without rows, for each late row: the row, the time from which it
--- is late, ms since then}; the longest late come first.
+-- is late, ms since then}; the longest late come last.
 -- @include int clock
 local MAX_ENDED, KEEP_ENDED, KEEP_LATE = 100, 3600000, 30 * 86400000
 local call, now = redis.call, clock_ms()
@@ -28,7 +29,7 @@ local function add(...)
 end
 
 -- One command for all rows: one for each would take twice as long.
-local renew, remove = 7, 8 + tonumber(ARGV[7]) -- places of the numbers of rows
+local renew, remove = 8, 9 + tonumber(ARGV[8]) -- places of the numbers of rows
 local recovered = remove + 1 + tonumber(ARGV[remove])
 local late, rows = int(now + tonumber(ARGV[4])), {}
 for i = renew + 1, remove - 1 do
@@ -62,9 +63,12 @@ end
 local first = tonumber(call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')[2])
 local out = {'ok', about == '' and added or 0, first and int(first - now) or ''}
 if not first or first > now then return out end
-local found = call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'WITHSCORES', 'LIMIT', ARGV[5], ARGV[6])
-for i = 1, #found, 2 do
-  local n, since = #out, tonumber(found[i + 1])
-  out[n + 1], out[n + 2], out[n + 3] = found[i], int(since), int(now - since)
+-- Rows that no pool recovers stay late for KEEP_LATE: those that became late last come each time.
+for _, page in ipairs({{0, ARGV[5]}, {int(ARGV[5] + ARGV[6]), ARGV[7]}}) do
+  local found = call('ZRANGE', LEASES, int(now), '-inf', 'BYSCORE', 'REV', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local n, since = #out, tonumber(found[i + 1])
+    out[n + 1], out[n + 2], out[n + 3] = found[i], int(since), int(now - since)
+  end
 end
 return out

@@ -4,8 +4,8 @@
 --       also recovers workers without a lease, else 0; names of workers
 -- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
 -- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
--- more, else 0, for each of the named workers 1 if it has a lease or is being recovered, else
--- 0}.
+-- more, else 0, 1 if an amnesty may spare leases, else 0, for each of the named workers 1 if it
+-- has a lease or is being recovered, else 0}.
 -- @include queue when_full return groups amnesty cohort
 local MAX_LEASES, MAX_WORKERS = 20, 10
 local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -116,8 +116,9 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, MAX_WORKERS - 1)) do
   call('HDEL', ALONE, worker)
 end
 
-local out = {'ok', returned, died, call('EXISTS', TOMBS)}
+local spares = call('EXISTS', LEASES) == 1 and read_amnesty()
+local out = {'ok', returned, died, call('EXISTS', TOMBS), spares and 1 or 0}
 for i = 4, #ARGV do
-  out[i + 1] = (call('ZSCORE', LEASES, ARGV[i]) or call('ZSCORE', TOMBS, ARGV[i])) and 1 or 0
+  out[i + 2] = (call('ZSCORE', LEASES, ARGV[i]) or call('ZSCORE', TOMBS, ARGV[i])) and 1 or 0
 end
 return out
