@@ -14,7 +14,7 @@ import (
 
 // A script copies all that it returns. So when a fetch has brought many jobs from one line, the
 // next fetch takes jobs from that line by XREADGROUP. It keeps the rules of fetch.lua: a script,
-// the look, checks whether the next jobs are those of that line, and Redis runs the XREADGROUP only
+// the look, checks whether the next jobs are those of that line and are small, and Redis runs the XREADGROUP only
 // if nothing has changed since then, see [rdb.Guard]. Each change that matters writes one of these
 // keys:
 //
@@ -66,7 +66,8 @@ func (n *nativeFetch) after(jobs []*Job, limits FetchLimits, from int) {
 	}
 }
 
-// limit returns how many jobs to take: at most twice as many as before, since they may be larger.
+// limit returns how many jobs to take: at most twice as many as before. The look checks whether the
+// next ones may be far larger.
 func (n *nativeFetch) limit(limits FetchLimits) int {
 	return max(1, min(limits.Jobs, maxBatch, 2*n.jobs, limits.Bytes*n.jobs/(n.size+1)))
 }
@@ -87,11 +88,11 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 		n.skip--
 		return FetchResult{}, 0, nil
 	}
-	at, keys := n.line, l.queue.keys
+	at, keys, count := n.line, l.queue.keys, n.limit(limits)
 	guard := rdb.Guard{
 		Watched: l.queue.guardsOf(at),
 		Look:    fetchLookScript,
-		Call:    rdb.Call{Keys: keys, Args: []any{l.worker, int(at), limits.retries().First}},
+		Call:    rdb.Call{Keys: keys, Args: []any{l.worker, int(at), limits.retries().First, count}},
 	}
 	var ahead time.Duration
 	reply := replies.Get().(*bytes.Buffer)
@@ -99,7 +100,7 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 	reply.Reset()
 	ran, err := l.queue.client.db.RunGuarded(l.expectServer(ctx), "fetch jobs", guard, func(look rdb.Reply) redis.Cmder {
 		ahead = time.Since(time.UnixMilli(look.Int(0)))
-		return redis.NewRawWriteToCmd(ctx, reply, "xreadgroup", "group", "workers", l.worker, "count", n.limit(limits), "streams", keys[at-1], ">")
+		return redis.NewRawWriteToCmd(ctx, reply, "xreadgroup", "group", "workers", l.worker, "count", count, "streams", keys[at-1], ">")
 	})
 	if err != nil || !ran {
 		n.skip = l.queue.client.skipRefused

@@ -39,7 +39,7 @@ type FetchResult struct {
 // FetchLimits bound what one fetch returns.
 type FetchLimits struct {
 	Jobs    int          // at least 1; more than 500 means 500
-	Bytes   int          // of args and headers, at least 1; the fetch stops after about as many, assuming jobs of similar size
+	Bytes   int          // of args and headers, at least 1; the fetch stops with the job that reaches it
 	Retries *RetryLimits // nil: no more than Jobs
 
 	// Quarantined bounds the quarantined jobs, see [Job.Group]. They are all of one

@@ -25,7 +25,7 @@
 local worker, length = ARGV[1], tonumber(ARGV[8])
 if length > 0 and call('ZSCORE', TOMBS, worker) then return {'lost'} end
 if length == 0 and not call('ZSCORE', LEASES, worker) then return {'lost'} end
--- @include groups order
+-- @include groups order nodes
 -- @lazy open_lease amnesty fetch_open
 -- @lazy make_release_waiting_key place fetch_release
 -- @lazy make_take_quarantined record fetch_quarantined
@@ -57,12 +57,14 @@ end
 
 local release_waiting_key -- built for the first job that may hold a key while waiting
 
--- take delivers at most max_jobs jobs of a line, and returns their number.
+local ONE_BY_ONE = 8 -- as many jobs are read one by one faster than are_small answers
+
+-- take delivers at most max_jobs jobs of a line, and returns their number. It reads one by one
+-- unless the line has small jobs: so what it delivers exceeds bytes_left by one job at most.
 local function take(line, max_jobs)
   max_jobs = math.min(max_jobs, jobs_left)
-  local taken, limit = 0, 1 -- a sample of how large jobs are
+  local taken, limit, small = 0, 1, nil
   while taken < max_jobs and bytes_left > 0 do
-    limit = math.min(limit, max_jobs - taken)
     local entries = read(line, limit)
     if not entries or #entries == 0 then break end
     if length > 0 then open_lease() end
@@ -99,8 +101,10 @@ local function take(line, max_jobs)
     end
     taken, bytes_left = taken + #entries, bytes_left - size
     if #entries < limit then break end
-    -- The next jobs may be larger than these.
-    limit = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
+    if taken >= ONE_BY_ONE and small == nil then small = are_small(line, max_jobs - taken) end
+    if small then
+      limit = math.max(1, math.min(taken, max_jobs - taken, math.floor(bytes_left * #entries / (size + 1))))
+    end
   end
   jobs_left = jobs_left - taken
   return taken
