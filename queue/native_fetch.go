@@ -14,9 +14,9 @@ import (
 
 // A script copies all that it returns. So when a fetch has brought many jobs from one line, the
 // next fetch takes jobs from that line by XREADGROUP. It keeps the rules of fetch.lua: a script,
-// the look, checks whether the next jobs are those of that line and are small, and Redis runs the XREADGROUP only
-// if nothing has changed since then, see [rdb.Guard]. Each change that matters writes one of these
-// keys:
+// the look, checks whether the next jobs are those of that line and are small, and Redis runs the
+// XREADGROUP only if nothing has changed since then, see [rdb.Guard]. Each change that matters
+// writes one of these keys:
 //
 //   - the loss or the end of the lease: tombs
 //   - a pause: control

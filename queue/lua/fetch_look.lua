@@ -1,6 +1,7 @@
 -- Reports whether a worker may take jobs of a line by an XREADGROUP of its own: by the rules of
 -- fetch.lua it would take the next ones from there, and no job has a unique key, which fetch.lua
--- would release, and the line has small jobs. The client watches what could change that, see native_fetch.go.
+-- would release, and the line has small jobs. The client watches what could change that, see
+-- native_fetch.go.
 -- ARGV: worker, line, 1 if a retry of the line's priority must come first, else 0, maximum number of
 --       jobs
 -- Returns {'ok', now}; {'no'}; {'lost'}.
