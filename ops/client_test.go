@@ -84,7 +84,8 @@ func TestReportJoinsQueueAndWorkers(t *testing.T) {
 	if report.Depth.Active != 2 || report.Depth.Waiting != 1 || ops.Jobs(report.Depth) != 3 || report.Slots != 2 || len(report.Days) != 7 {
 		t.Errorf("the report is %+v", report)
 	}
-	if len(report.Workers) != 1 || report.Workers[0].Held() != 2 || report.Workers[0].Jobs[0].ID != fetched.Jobs[0].ID || report.Workers[0].Condition() != "running" {
+	isFirst := func(job *queue.Job) bool { return job.ID == fetched.Jobs[0].ID }
+	if len(report.Workers) != 1 || report.Workers[0].Held() != 2 || !slices.ContainsFunc(report.Workers[0].Jobs, isFirst) || report.Workers[0].Condition() != "running" {
 		t.Errorf("the workers are %+v", report.Workers)
 	}
 	if !slices.Contains(report.Findings, "All slots of its workers (2) are held by jobs: start more workers, or raise --concurrency.") {
