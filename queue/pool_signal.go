@@ -11,7 +11,8 @@ import (
 
 // Signals returns the signals after a cursor, and the cursor for the next call;
 // a [Watch] calls a function when another signal comes. A cursor without an ID
-// stands for the latest signal.
+// stands for the latest signal, and so does one that is ahead of it: Redis came
+// back older, or with a clock that is behind.
 func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal, StreamCursor, error) {
 	key := q.keys[keyControl]
 	cursor.read = time.Now()
@@ -25,6 +26,15 @@ func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal,
 	entries, err := entriesAfter(ctx, q.client.db, key, cursor.ID, maxSignals)
 	if err != nil {
 		return nil, cursor, fmt.Errorf("queue %s: read signals: %w", q.name, err)
+	}
+	if len(entries) == 0 {
+		last, err := lastEntry(ctx, q.client.db, key)
+		if err != nil {
+			return nil, cursor, fmt.Errorf("queue %s: read signals: %w", q.name, err)
+		}
+		if precedes(last, cursor.ID) {
+			cursor.ID = last
+		}
 	}
 	var signals []Signal
 	for _, entry := range entries {

@@ -230,9 +230,9 @@ func (c *control) listen(ctx context.Context) {
 	}
 }
 
-// readSignals reads a queue's new signals and handles them. The first time it only sets the
-// cursor. The fetcher does that before the first fetch: signals before the cursor are skipped, and
-// those about jobs that it holds must not be.
+// readSignals reads a queue's new signals and handles them. The first time, and when the cursor is
+// ahead of Redis, it only sets the cursor. The fetcher does that before the first fetch: signals
+// before the cursor are skipped, and those about jobs that it holds must not be.
 func (c *control) readSignals(ctx context.Context, q *servedQueue) error {
 	q.signalMu.Lock()
 	defer q.signalMu.Unlock()
@@ -248,7 +248,8 @@ func (c *control) readSignals(ctx context.Context, q *servedQueue) error {
 	for _, signal := range signals {
 		c.handleSignal(q, signal)
 	}
-	if q.signals.ID == "" { // for signals before the cursor
+	if len(signals) == 0 && cursor.ID != q.signals.ID { // for signals before the cursor
+		c.sched.setPaused(q, false) // fetches find out
 		c.pool.mover.Wake(q.name)
 		c.pool.crons.Wake(q.name)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -109,14 +110,23 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 		return false
 	}
 	if a.markSolo {
-		// Remove the mark before other jobs start: while it is set, a death of the worker
-		// makes the job dead.
-		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
-			x.log(a.job).Warn("the mark of a solo job cannot be removed", "error", err)
-		}
+		x.removeMark(a)
 	}
 	x.startRunners(x.sched.soloEnded(freeSlot))
 	return freeSlot
+}
+
+// removeMark removes the mark of a solo job, however long Redis is away: no other job may start
+// before, because while the mark is set a death of the worker makes the job dead.
+func (x *executor) removeMark(a *attempt) {
+	for pause := (rdb.Backoff{}); ; {
+		err := a.session.lease.MarkSolo(x.runCtx, nil)
+		if err == nil || errors.Is(err, queue.ErrLeaseLost) || x.runCtx.Err() != nil {
+			return
+		}
+		x.log(a.job).Warn("the mark of a solo job cannot be removed yet: no other job starts", "error", err)
+		_ = pause.Sleep(x.runCtx)
+	}
 }
 
 // execute runs the handler. It reports whether the caller still has its slot: if the

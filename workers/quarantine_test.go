@@ -2,6 +2,8 @@ package workers_test
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestJobsOfADeadWorkerAreRecovered(t *testing.T) {
@@ -393,5 +397,64 @@ func TestJobThatEndedAnAttemptIsNotQuarantinedAgain(t *testing.T) {
 	a, b, c := await(f, seen, "1"), await(f, seen, "2"), await(f, seen, "3")
 	if b != 0 || c != 0 {
 		t.Errorf("suspected %d, and after attempts that ended well %d, %d", a, b, c)
+	}
+}
+
+// A markHook learns the digest of the script that marks solo jobs: its last argument is the place
+// of the job.
+type markHook struct{ digest atomic.Value }
+
+var placeText = regexp.MustCompile(`^\d+ \d+-\d+$`)
+
+func (*markHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *markHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); cmd.Name() == "evalsha" && placeText.MatchString(fmt.Sprint(args[len(args)-1])) {
+			h.digest.Store(fmt.Sprint(args[1]))
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*markHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestNoJobStartsBesideASoloJobUntilItsMarkIsRemoved(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{Patience: 20 * time.Millisecond})
+	hook := &markHook{}
+	f.poolDB.AddHook(hook)
+	f.add("quarantined", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
+	die()
+	_, err := f.queue.Recover(f.ctx, 0, false)
+	f.must(err)
+	p := f.pool(workers.Config{Concurrency: 2, Crashes: 1, Lease: time.Minute})
+	p.SetSoloTimes(time.Minute, 100*time.Millisecond)
+	begun, gate := make(chan struct{}), make(chan struct{})
+	p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+	handler, seen := recorder()
+	p.HandleRaw("other", handler, workers.Kind{})
+	f.run(p)
+	defer close(gate)
+	await(f, begun, "quarantined")
+	lost := proxy.LoseCommands(hook.digest.Load().(string))
+	f.add("other", queue.Options{})
+	for range 3 {
+		await(f, lost, "removal of the mark")
+	}
+	select {
+	case <-seen:
+		t.Error("another job ran while the job was marked as running alone")
+	default:
+	}
+	proxy.LoseCommands("")
+	await(f, seen, "other job beside it")
+	all, err := f.queue.Workers(f.ctx)
+	f.must(err)
+	if len(all) != 1 || all[0].Solo != "" {
+		t.Errorf("the mark is not removed: %+v", all)
 	}
 }

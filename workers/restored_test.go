@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -220,5 +221,33 @@ func TestJobsOfAClusterRunAfterAFailover(t *testing.T) {
 	f.must(err)
 	if total.Succeeded != 2 || total.LostLeases != 0 {
 		t.Errorf("the counters are %+v", total)
+	}
+}
+
+func TestSignalsAreHeardFromARedisWhoseClockIsBehind(t *testing.T) {
+	t.Parallel()
+	f, save, restore := newRestored(t)
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 2 * time.Second})
+	begun, cancelled := make(chan struct{}, 10), make(chan struct{}, 10)
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		cancelled <- struct{}{}
+		return nil
+	}, workers.Kind{})
+	id := f.add("k", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	save()
+	local := id[strings.LastIndex(id, ":")+1:]
+	ahead := fmt.Sprintf("%d-0", time.Now().Add(time.Hour).UnixMilli())
+	f.must(f.db.XAdd(f.ctx, &redis.XAddArgs{Stream: f.key("control"), ID: ahead, Values: []string{"do", "cancel", "id", local}}).Err())
+	await(f, cancelled, "signal with a time that is ahead")
+	restore()
+	for deadline := time.Now().Add(20 * time.Second); !p.IsQuiet(); time.Sleep(50 * time.Millisecond) { // a signal before the pool has noticed is not heard
+		if time.Now().After(deadline) {
+			t.Fatal("no signal is heard after the restart")
+		}
+		_ = f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalQuiet})
 	}
 }
