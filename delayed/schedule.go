@@ -25,9 +25,9 @@ func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule
 	return q.PutSchedule(ctx, s, func(after time.Time) (time.Time, error) { return table.next(after), nil })
 }
 
-// PauseSchedule makes a schedule add no jobs until ResumeSchedule. It does nothing if the schedule is
-// paused already; the error is [queue.ErrNoSchedule] if there is none, [queue.ErrChanged] if it does not
-// have the version ifVersion, which may be empty as in [queue.CronSchedule].
+// PauseSchedule makes a schedule add no jobs until ResumeSchedule. It does nothing if the schedule
+// is paused already; the error is [queue.ErrNoSchedule] if there is none, [queue.ErrChanged] if it
+// does not have the version ifVersion, which may be empty as in [queue.CronSchedule].
 func PauseSchedule(ctx context.Context, q *queue.PoolQueue, name, ifVersion string) error {
 	return q.PauseSchedule(ctx, name, ifVersion, true, nil)
 }

@@ -17,8 +17,8 @@ type CellUse struct {
 	Bytes   int64 // at most, about
 }
 
-// CellUse returns what the counts of a subscriber need in Redis. Visitors are not in it: each sketch of [MaxSketches]
-// has at most 14 KB.
+// CellUse returns what the counts of a subscriber need in Redis. Visitors are not in it: each
+// sketch of [MaxSketches] has at most 14 KB.
 func (c *Channel) CellUse(ctx context.Context, subscriber string) (use CellUse, err error) {
 	totals := c.totals(subscriber)
 	groups, err := totals.groups(ctx, nil)
@@ -60,8 +60,9 @@ func (c *Channel) CellUse(ctx context.Context, subscriber string) (use CellUse, 
 	return use, nil
 }
 
-// cellBytes is what Redis 7.0 needs for a cell of a sorted set beside its member: 94 to 112 bytes by MEMORY USAGE of
-// 100,000 cells with members of 10 to 200 bytes. Sets of at most 128 short members need less.
+// cellBytes is what Redis 7.0 needs for a cell of a sorted set beside its member: 94 to 112 bytes
+// by MEMORY USAGE of 100,000 cells with members of 10 to 200 bytes. Sets of at most 128 short
+// members need less.
 const cellBytes = 100
 
 // sampledCells is the number of cells of which the size of all is estimated.

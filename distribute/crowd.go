@@ -81,8 +81,9 @@ func (t totals) smallest(ctx context.Context, settings cuts.Settings, g cuts.Gro
 	}
 }
 
-// moveSealed moves sealed cells that subtract a last line without its end to the cells into which what they
-// subtract from was moved, as folding them will do: otherwise a report would have negative numbers.
+// moveSealed moves sealed cells that subtract a last line without its end to the cells into which
+// what they subtract from was moved, as folding them will do: otherwise a report would have
+// negative numbers.
 func (t totals) moveSealed(ctx context.Context, settings cuts.Settings, groups []groupInfo, sealed map[string]map[string]int64) error {
 	for _, info := range groups {
 		g, ok := cuts.ParseGroup(info.name)
@@ -111,8 +112,8 @@ func (t totals) moveSealed(ctx context.Context, settings cuts.Settings, groups [
 	return nil
 }
 
-// movedTo returns the first of a cell and those into which it may have been moved of which no number is negative
-// with what is sealed of the cell; the cell itself if there is none.
+// movedTo returns the first of a cell and those into which it may have been moved of which no
+// number is negative with what is sealed of the cell; the cell itself if there is none.
 func (t totals) movedTo(ctx context.Context, settings cuts.Settings, g cuts.Group, member string, sealed map[string]map[string]int64) (string, error) {
 	places := append([]string{member}, settings.Others(g, member)...)
 	negative := make([]bool, len(places))

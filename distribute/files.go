@@ -155,8 +155,9 @@ func (f fileStore) abandon(ctx context.Context, a abandonment) (abandoned, count
 	return reply.Int(0) > 0, reply.Int(0) == 2, err
 }
 
-// freeSegments deletes the segments of a file that is done or abandoned, with the
-// checkpoints in them and the cells that its claims had staged, and returns their space to the window. Repeating it changes nothing.
+// freeSegments deletes the segments of a file that is done or abandoned, with the checkpoints in
+// them and the cells that its claims had staged, and returns their space to the window. Repeating
+// it changes nothing.
 func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	r, err := f.record(ctx, id)
 	if err != nil {

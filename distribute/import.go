@@ -35,9 +35,9 @@ func (e *DifferentSourceError) Error() string { return e.Difference }
 
 // Import adds an export of another subscriber to the reports of this one, as a source. It replaces
 // what they had of this source before; an export of the same commit or of an earlier one changes
-// nothing, and changed is false. A subscriber that does not exist is created with the settings of the
-// source. Otherwise the source needs the same cuts, measures, filter and time
-// zones, else the error is a [DifferentSourceError]. Reports have all of an import or nothing of it; one that was
+// nothing, and changed is false. A subscriber that does not exist is created with the settings of
+// the source. Otherwise the source needs the same cuts, measures, filter and time zones, else the
+// error is a [DifferentSourceError]. Reports have all of an import or nothing of it; one that was
 // interrupted or refused leaves nothing. Days that the subscriber does not keep expire.
 //
 // What the export says is checked: numbers and names, and that the lines of each day are those in its

@@ -217,9 +217,10 @@ func (s *Shipper) shipFile(ctx context.Context, file string, open func() (stream
 	return err
 }
 
-// shipSources ships the chosen sources of a file, and passes on each result. chosen is called
-// with the path of each source, and the error for which it can't be opened. busy reports that a source can't be shipped yet. An error that concerns one source
-// is stored in its result. Any other error is returned and ends the shipper.
+// shipSources ships the chosen sources of a file, and passes on each result. chosen is called with
+// the path of each source, and the error for which it can't be opened. busy reports that a source
+// can't be shipped yet. An error that concerns one source is stored in its result. Any other error
+// is returned and ends the shipper.
 func (s *Shipper) shipSources(ctx context.Context, file string, open func() (stream.Object, error), mode busyMode, chosen func(path string, err error) bool, done func(result ShippedFile, busy bool)) error {
 	for src, err := range stream.Sources(file, open, s.config.Members, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
 		if !chosen(src.Path, err) {

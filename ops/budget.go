@@ -101,9 +101,9 @@ func (b *budget) fillLocked() {
 	b.filled = now
 }
 
-// spend takes the time of round trips from the budget, without the time that each takes anyway, and
-// returns what it took. The budget is overdrawn by at most maxBudget: a read that took longer waited for a Redis that
-// was away.
+// spend takes the time of round trips from the budget, without the time that each takes anyway,
+// and returns what it took. The budget is overdrawn by at most maxBudget: a read that took longer
+// waited for a Redis that was away.
 func (b *budget) spend(took time.Duration, trips int) (spent time.Duration) {
 	path := b.path()
 	b.mu.Lock()

@@ -64,10 +64,11 @@
 // repeated step changes nothing, so a lost reply costs nothing. A purge, which deletes all waiting
 // jobs, reads no jobs: its steps find them.
 //
-// One process at a time has the turn of a queue, for 15 s after each step. If it dies the operation
-// is interrupted: [Operations.Continue] takes it over from the cursor of its last step, under the name of
-// another owner, and refuses the steps of the process that had it before. [Operations.Stop] stops
-// one whichever process runs it. Continuing does not ask again: Match, AsOf and the count stay.
+// One process at a time has the turn of a queue, for 15 s after each step. If it dies the
+// operation is interrupted: [Operations.Continue] takes it over from the cursor of its last step,
+// under the name of another owner, and refuses the steps of the process that had it before.
+// [Operations.Stop] stops one whichever process runs it. Continuing does not ask again: Match,
+// AsOf and the count stay.
 //
 // [Change.Rate] bounds the jobs changed in a second. Without it an operation uses at most half of
 // Redis's time, and it may wait for that time between steps. That is measured as for searches, but

@@ -62,8 +62,8 @@ type ErrorReport struct {
 // errorReaders is the number of queues that are read at the same time.
 const errorReaders = 8
 
-// ErrorsIn returns the groups of errors that were seen last in queues. The error is that of a Redis that can't
-// be reached; a queue that can't be read is in the report.
+// ErrorsIn returns the groups of errors that were seen last in queues. The error is that of a
+// Redis that can't be reached; a queue that can't be read is in the report.
 func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*ErrorReport, error) {
 	found, failed := make([][]stats.ErrorGroup, len(names)), make([]error, len(names))
 	var reading sync.WaitGroup

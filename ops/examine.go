@@ -196,7 +196,8 @@ func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) 
 
 var embeddedCountries = sync.OnceValues(func() (geo.Description, error) { return geo.Describe("") })
 
-// countryFindings checks the country databases: the embedded one, and those with which subscribers have counted.
+// countryFindings checks the country databases: the embedded one, and those with which subscribers
+// have counted.
 func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	const topic = "countries"
 	embedded, err := embeddedCountries()
@@ -241,7 +242,8 @@ func countryFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
 	return []Finding{{Topic: topic, Rank: Fine, Found: fmt.Sprintf("the embedded country database is %s; no count has an odd share of unknown addresses", embedded.Build)}}, nil
 }
 
-// buildWarnings returns what is odd about the databases with which lines were counted, but for the embedded one.
+// buildWarnings returns what is odd about the databases with which lines were counted, but for the
+// embedded one.
 func buildWarnings(text string, embedded geo.Build, now time.Time) (warnings []string) {
 	for _, build := range geo.ParseBuilds(text) {
 		if build.String() != embedded.String() {
@@ -303,8 +305,8 @@ func cellUse(ctx context.Context, db *skidway.DB, name, subscriber string) (use 
 // maxChannels is the number of log channels whose statuses are read, those that were used last.
 const maxChannels = 100
 
-// channelStatuses returns the statuses of the log channels that a function selects, by name, also if there
-// is an error.
+// channelStatuses returns the statuses of the log channels that a function selects, by name, also
+// if there is an error.
 func channelStatuses(ctx context.Context, db *skidway.DB, selected func(distribute.ChannelInfo) bool) (map[string]distribute.Status, error) {
 	channels, err := distribute.Channels(ctx, db)
 	channels = slices.DeleteFunc(channels, func(c distribute.ChannelInfo) bool { return !selected(c) })

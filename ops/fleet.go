@@ -316,7 +316,8 @@ func (f *Fleet) ByTrouble() []*Worker {
 	return slices.SortedStableFunc(slices.Values(f.Workers), func(a, b *Worker) int { return place(a) - place(b) })
 }
 
-// Longest returns the jobs that workers have held for longest, at most limit of them, and the number of all that were read.
+// Longest returns the jobs that workers have held for longest, at most limit of them, and the
+// number of all that were read.
 func (f *Fleet) Longest(limit int) (jobs []*queue.Job, all int) {
 	for _, w := range f.Workers {
 		jobs = append(jobs, w.Jobs...)

@@ -205,7 +205,8 @@ func (o *Operations) Continue(ctx context.Context, id string) (*OperationRun, er
 	return o.take(ctx, "continue", op)
 }
 
-// take takes the turn of an operation. If the reply of Redis was lost, it returns the run with the error.
+// take takes the turn of an operation. If the reply of Redis was lost, it returns the run with the
+// error.
 func (o *Operations) take(ctx context.Context, do string, op queue.Operation) (*OperationRun, error) {
 	q, err := o.client.queues.Queue(op.Queue)
 	if err != nil {

@@ -32,8 +32,8 @@ type Overview struct {
 	Findings  []Finding // of the Redis, without those that are fine
 	Server    *Server   // nil if that is not known yet
 
-	// Listed and Examined are whether the channels have been read, and the Redis has been checked. Until then
-	// Channels and Findings are empty.
+	// Listed and Examined are whether the channels have been read, and the Redis has been checked.
+	// Until then Channels and Findings are empty.
 	Listed, Examined bool
 
 	// Away is why Redis does not answer, and AwaySince since when, by the local clock; nil if it does.

@@ -179,9 +179,9 @@ func (s *Sampler) round(ctx context.Context, first bool) error {
 	return s.readRest(ctx)
 }
 
-// names reads the queues and the pools, and returns the names in the order in which the queues are to be
-// read: first those without a figure, then the oldest figures. The first time it takes the figures
-// that pools have stored.
+// names reads the queues and the pools, and returns the names in the order in which the queues are
+// to be read: first those without a figure, then the oldest figures. The first time it takes the
+// figures that pools have stored.
 func (s *Sampler) names(ctx context.Context, first bool) (names []string, err error) {
 	err = s.read(ctx, 4, func(ctx context.Context) error {
 		if names, err = s.client.queues.Queues(ctx); err == nil {

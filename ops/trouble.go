@@ -9,8 +9,9 @@ import (
 	"skidway/queue"
 )
 
-// A Trouble is a condition that an operator should know of: a diagnosis of a queue, or what is wrong with a worker, a
-// schedule, a channel or the Redis. One of the pointers says what it is about.
+// A Trouble is a condition that an operator should know of: a diagnosis of a queue, or what is
+// wrong with a worker, a schedule, a channel or the Redis. One of the pointers says what it is
+// about.
 type Trouble struct {
 	Rank  Rank   // [Problem] or [Warning]; [Off] for a paused queue, which is on purpose
 	Name  string // of a [Diagnosis], or "unreadable", "paused", "vanished", "missed", "damaged", "full", "gone" or "finding"
@@ -69,8 +70,8 @@ func (o *Overview) troubles() (found []Trouble) {
 // rankOrder has the order in which troubles are listed.
 var rankOrder = map[Rank]int{Problem: 0, Warning: 1, Off: 2}
 
-// troubles returns what is wrong with a channel: the subscriber without a worker that holds up most, as a
-// problem if the window is full.
+// troubles returns what is wrong with a channel: the subscriber without a worker that holds up
+// most, as a problem if the window is full.
 func (c *SampledChannel) troubles() []Trouble {
 	var worst *distribute.Laggard
 	for _, l := range c.Status.Laggards() {

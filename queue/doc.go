@@ -25,14 +25,13 @@
 //
 // # For pools
 //
-// [Client.ForPool] returns a [PoolQueue], on which packages workers and delayed are built.
-// A worker takes jobs with [Lease.Fetch], which opens the [Lease] if there are any, renews it,
-// waits for other jobs after the cursors that Fetch returns with a [Watch], and reports the end
-// of each attempt with [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds.
-// A pool calls [Client.Beat], and Recover for the late leases that it returns.
-// Some worker of each queue calls [PoolQueue.Recover], [PoolQueue.MoveDue],
-// [PoolQueue.Tidy], [PoolQueue.DueSchedules] and [PoolQueue.FireSchedule].
-// [PoolQueue.Signals] only make workers react sooner.
+// [Client.ForPool] returns a [PoolQueue], on which packages workers and delayed are built. A
+// worker takes jobs with [Lease.Fetch], which opens the [Lease] if there are any, renews it, waits
+// for other jobs after the cursors that Fetch returns with a [Watch], and reports the end of each
+// attempt with [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds.
+// A pool calls [Client.Beat], and Recover for the late leases that it returns. Some worker of each
+// queue calls [PoolQueue.Recover], [PoolQueue.MoveDue], [PoolQueue.Tidy], [PoolQueue.DueSchedules]
+// and [PoolQueue.FireSchedule]. [PoolQueue.Signals] only make workers react sooner.
 //
 // A worker whose lease has expired is dead: Recover buries it, which hands its jobs to
 // others. While no worker can reach Redis, leases expire too. Therefore the first open or

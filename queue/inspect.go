@@ -192,8 +192,8 @@ func (s State) inLines() bool { return s == Waiting || s == Active }
 const maxCursorID = 2 * maxLocalID
 
 // encodeCursor returns a cursor of the scripts as callers get it. Another program may have stored
-// a job by any text as its id, so ids are escaped. A cursor with the start of a long id stands behind all
-// ids with this start and the same score.
+// a job by any text as its id, so ids are escaped. A cursor with the start of a long id stands
+// behind all ids with this start and the same score.
 func (s State) encodeCursor(cursor string) string {
 	score, id, found := strings.Cut(cursor, " ")
 	if s.inLines() || !found {

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Calls that add jobs without delay and unique key send an XADD for each, which takes Redis a fifth of the time of
-// a script. What the script would check is checked in other ways:
+// Calls that add jobs without delay and unique key send an XADD for each, which takes Redis a
+// fifth of the time of a script. What the script would check is checked in other ways:
 //
 //   - The names of lines begin with the format, and NOMKSTREAM creates no line: on a queue
 //     that has another format, or that Redis has lost, XADD adds nothing and returns nil.

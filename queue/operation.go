@@ -41,8 +41,9 @@ type Operation struct {
 	Error    string // why it was stopped, if not by a person
 
 	// Refused is why a call of [Queue.Operate] did nothing: "none", there is no such operation;
-	// "known", another process has begun it; "old", its jobs were counted too long ago; "busy", another operation (Error has its id)
-	// runs; "ended", it is done; "lost", another process has continued it. Else it is empty.
+	// "known", another process has begun it; "old", its jobs were counted too long ago; "busy",
+	// another operation (Error has its id) runs; "ended", it is done; "lost", another process has
+	// continued it. Else it is empty.
 	Refused string
 }
 

@@ -71,9 +71,10 @@ func (f FetchLimits) validate() error {
 }
 
 // Fetch returns jobs within the limits. It does not block. It opens the lease if it brings the
-// first jobs of it; before that it adds the lease to the list of open leases, so that others
-// find it if the worker dies, unless the master of a Cluster that has the list is away. After a [skidway.OutcomeUnknownError] the worker may hold jobs
-// that it doesn't know: call [Lease.Reread] before the next fetch.
+// first jobs of it; before that it adds the lease to the list of open leases, so that others find
+// it if the worker dies, unless the master of a Cluster that has the list is away. After a
+// [skidway.OutcomeUnknownError] the worker may hold jobs that it doesn't know: call [Lease.Reread]
+// before the next fetch.
 func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, error) {
 	if err := limits.validate(); err != nil {
 		return FetchResult{}, err

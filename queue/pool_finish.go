@@ -74,9 +74,9 @@ const shortWork = 2
 // more than one.
 const maxBatchBytes = 256 << 10
 
-// Finish stores the ends of attempts, sets [Completion.Duplicates], and returns the number of jobs that it changed: it
-// skips jobs that were finished or deleted before, so it can be repeated. After
-// [ErrLeaseLost] no further job was changed: other workers have them. A job must not occur
+// Finish stores the ends of attempts, sets [Completion.Duplicates], and returns the number of jobs
+// that it changed: it skips jobs that were finished or deleted before, so it can be repeated.
+// After [ErrLeaseLost] no further job was changed: other workers have them. A job must not occur
 // twice. Completions are stored in steps of at most 500, each of them atomic.
 func (l *Lease) Finish(ctx context.Context, completions []Completion) (changed int, err error) {
 	ctx = l.expectServer(ctx)

@@ -76,9 +76,9 @@ func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, job *Job, wh
 	return err
 }
 
-// A LogHandler is an [slog.Handler] that stores a job's log lines with the job: the last 100,
-// at most 16 KiB, for as long as the job is kept. It never blocks on Redis and never fails because of it: lines
-// gather for up to 100 ms and are sent in the background; lines that can't be sent are
+// A LogHandler is an [slog.Handler] that stores a job's log lines with the job: the last 100, at
+// most 16 KiB, for as long as the job is kept. It never blocks on Redis and never fails because of
+// it: lines gather for up to 100 ms and are sent in the background; lines that can't be sent are
 // dropped. The caller must call Close. It is safe for concurrent use.
 type LogHandler struct {
 	lines *lineBuffer

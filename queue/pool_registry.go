@@ -117,9 +117,10 @@ func (w WorkerInfo) Pool() string {
 // maxLeaseReads bounds the queues whose leases HeldByPools reads at the same time.
 const maxLeaseReads = 16
 
-// HeldByPools returns how many jobs each pool holds, by the names of the pool and the queue, of all
-// queues of which it has an open lease. The number is [math.MaxInt] if Redis did not answer for one of these queues. Queues of another
-// release are left out. The error reports that the list of open leases could not be read.
+// HeldByPools returns how many jobs each pool holds, by the names of the pool and the queue, of
+// all queues of which it has an open lease. The number is [math.MaxInt] if Redis did not answer
+// for one of these queues. Queues of another release are left out. The error reports that the list
+// of open leases could not be read.
 func HeldByPools(ctx context.Context, c *Client) (map[string]map[string]int, error) {
 	leases := registryKeys(c.prefix)[slices.Index(registryKeyNames, "leases")]
 	var rows []string

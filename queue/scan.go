@@ -57,11 +57,11 @@ var readOrder = func() (order []line) {
 // Read reads the next jobs of a state after a cursor, which is empty or from a page of Read or of
 // [Queue.List]: at most limit, at most 200, and after the first one those within 256 KiB of
 // [Page.Size], in the order of List. It reads the jobs by native commands, which take Redis a
-// tenth of the time of a script and do not copy the jobs there. Of jobs in lines Redis returns
-// as many as the limit says, so a caller that reads all jobs chooses the limit by the sizes of
-// those before. A job that leaves the state between two commands may be returned as it was. If before is not
-// zero, waiting jobs that entered their line then or later are left out: a caller that moves jobs
-// to other lines does not read them again.
+// tenth of the time of a script and do not copy the jobs there. Of jobs in lines Redis returns as
+// many as the limit says, so a caller that reads all jobs chooses the limit by the sizes of those
+// before. A job that leaves the state between two commands may be returned as it was. If before is
+// not zero, waiting jobs that entered their line then or later are left out: a caller that moves
+// jobs to other lines does not read them again.
 func (q *Queue) Read(ctx context.Context, state State, cursor string, limit int, before time.Time) (Page, error) {
 	if err := state.checkCursor(cursor); err != nil {
 		return Page{}, err

@@ -15,8 +15,8 @@ const (
 )
 
 // window returns how long no other job starts beside a solo job, or before it, that was
-// quarantined a number of times: it doubles each time. Doubling stops after 12 times, when firstWindow has
-// become 11 hours, so that the shift does not overflow.
+// quarantined a number of times: it doubles each time. Doubling stops after 12 times, when
+// firstWindow has become 11 hours, so that the shift does not overflow.
 func window(first time.Duration, quarantines int) time.Duration {
 	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
 }

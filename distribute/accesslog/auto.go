@@ -89,8 +89,8 @@ func RestoreAuto(o Options) (Parser, error) {
 	return newAuto(wrapper, o, func(o Options) (Parser, error) { return restoreMembers(wrapper, o) })
 }
 
-// FormatOf returns the name of the format of the line that was parsed last, as that of [Format.Name], if the
-// parser is one that chooses the format of each line; otherwise it is empty.
+// FormatOf returns the name of the format of the line that was parsed last, as that of
+// [Format.Name], if the parser is one that chooses the format of each line; otherwise it is empty.
 func FormatOf(p Parser) string {
 	file, ok := p.(*autoFile)
 	if !ok {

@@ -60,7 +60,8 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 }
 
 // quick reads a line as nearly all lines of nearly all logs are: with an address, no ident and no
-// user. It returns the lengths of the host before the address, with what follows it, and of the address.
+// user. It returns the lengths of the host before the address, with what follows it, and of the
+// address.
 func (p *clf) quick(line []byte) (record Record, host, address int, ok bool) {
 	rest := line
 	if p.vhost {

@@ -88,8 +88,8 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 	return q
 }
 
-// read reads a line with the head, and reports whether it could. If there is a start, which did not read the line,
-// the line begins with an address of n bytes, which the caller has read.
+// read reads a line with the head, and reports whether it could. If there is a start, which did
+// not read the line, the line begins with an address of n bytes, which the caller has read.
 func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record, ok bool) {
 	at, steps := len(q.head), q.steps
 	if q.start != nil {

@@ -8,9 +8,9 @@ import (
 	"skidway/distribute/accesslog/internal/lex"
 )
 
-// SuggestLayout returns a layout for [ByLayout] that reads the address of most of the lines: it has the first
-// public address, or else the first one, and the first time of the first line where they stand
-// there, and names for all else. It is empty if there is none.
+// SuggestLayout returns a layout for [ByLayout] that reads the address of most of the lines: it
+// has the first public address, or else the first one, and the first time of the first line where
+// they stand there, and names for all else. It is empty if there is none.
 func SuggestLayout(lines [][]byte) string {
 	layout, most := "", 0
 	for _, line := range lines {

@@ -21,8 +21,8 @@
 // A message has a [Content]: a body, a type and a URL. Large data is stored
 // elsewhere, and the URL points to it.
 //
-// Names are 1 to 200 bytes of UTF-8 without control characters and without braces.
-// In group chats those that begin with "logs:" are reserved. Names are claims: any client of the Redis can send under any name. Every key
-// starts with the prefix of the database; braces in keys are hash tags. Times are
-// milliseconds of Redis's clock.
+// Names are 1 to 200 bytes of UTF-8 without control characters and without braces. In group chats
+// those that begin with "logs:" are reserved. Names are claims: any client of the Redis can send
+// under any name. Every key starts with the prefix of the database; braces in keys are hash tags.
+// Times are milliseconds of Redis's clock.
 package chat

@@ -79,7 +79,8 @@ func (c *Counter) numberOfNetwork(col *column) uint32 {
 	return col.byText.get(key[:], func() uint32 { return c.numberOfValue(col, 0, nil) })
 }
 
-// numberOfOrigin returns the number of the value that a line has of its format or its file, which seldom change.
+// numberOfOrigin returns the number of the value that a line has of its format or its file, which
+// seldom change.
 func (c *Counter) numberOfOrigin(col *column) uint32 {
 	text := c.Origin.File
 	if col.Kind == Format {

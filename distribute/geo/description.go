@@ -22,12 +22,12 @@ type Description struct {
 	Known     int    // percent of a spread of public IPv4 addresses that have a country, or the number of a network
 }
 
-// minKnown is the percentage of public IPv4 addresses with a country below which a database is odd: complete ones
-// have more than four fifths.
+// minKnown is the percentage of public IPv4 addresses with a country below which a database is
+// odd: complete ones have more than four fifths.
 const minKnown = 50
 
-// Describe describes the database at path, also one without countries; the empty path is the embedded one. Its
-// errors are those of [Open], but for [ErrNoCountries].
+// Describe describes the database at path, also one without countries; the empty path is the
+// embedded one. Its errors are those of [Open], but for [ErrNoCountries].
 func Describe(path string) (Description, error) {
 	if path == "" {
 		db, err := Default()

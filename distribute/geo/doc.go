@@ -16,8 +16,8 @@
 //	country.iso_code   GeoIP2, GeoLite2, DB-IP and what imitates them
 //	country_code       ip-location-db
 //
-// [OpenNetworks] reads the numbers of autonomous systems (AS) from a file with autonomous_system_number, such as
-// GeoLite2-ASN, or asn. None is embedded.
+// [OpenNetworks] reads the numbers of autonomous systems (AS) from a file with
+// autonomous_system_number, such as GeoLite2-ASN, or asn. None is embedded.
 //
 // # Promises
 //

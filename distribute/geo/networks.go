@@ -18,8 +18,8 @@ import (
 // ErrNoNetworks is an error of [OpenNetworks]: the file is a sound database of something else.
 var ErrNoNetworks = errors.New("database without networks: give an ASN database (records with autonomous_system_number or asn)")
 
-// Networks returns which autonomous system an address is in. It is safe for concurrent use and lives in memory
-// only: there is nothing to close.
+// Networks returns which autonomous system an address is in. It is safe for concurrent use and
+// lives in memory only: there is nothing to close.
 type Networks struct {
 	reader *maxminddb.Reader
 	schema schema
@@ -29,17 +29,17 @@ type Networks struct {
 	// memo has (record offset + 1) << 32 | number, zero for empty, as that of a [DB].
 	memo *[memoSlots]atomic.Uint64
 
-	// hosts has recent IPv4 addresses, by the upper half of a product that loses nothing of the address, in the
-	// same way as that of a cache: a mark, the lower half and the number.
+	// hosts has recent IPv4 addresses, by the upper half of a product that loses nothing of the
+	// address, in the same way as that of a cache: a mark, the lower half and the number.
 	hosts *[1 << 16]atomic.Uint64
 }
 
-// networkSchemas are the paths from a record to its number: that of GeoLite2, DB-IP and ip-location-db, and a text
-// such as "AS13335".
+// networkSchemas are the paths from a record to its number: that of GeoLite2, DB-IP and
+// ip-location-db, and a text such as "AS13335".
 var networkSchemas = []schema{{"autonomous_system_number"}, {"asn"}}
 
-// OpenNetworks reads the database of autonomous systems at path, as [Open] does that of countries. Its errors are
-// those of Open, with [ErrNoNetworks] instead of ErrNoCountries.
+// OpenNetworks reads the database of autonomous systems at path, as [Open] does that of countries.
+// Its errors are those of Open, with [ErrNoNetworks] instead of ErrNoCountries.
 func OpenNetworks(path string) (*Networks, error) {
 	image, err := readDatabase(path)
 	if err == nil {
@@ -86,9 +86,9 @@ func (n *Networks) survey() *survey {
 // Build returns the identity of the database.
 func (n *Networks) Build() Build { return n.build }
 
-// Number returns the number of the autonomous system of an address, as in AS13335; 0 for one that is invalid,
-// private or otherwise reserved, or not in the database. An IPv4 address in IPv6 form is looked up as IPv4. It does
-// not allocate, except to decode a record that is not in memory.
+// Number returns the number of the autonomous system of an address, as in AS13335; 0 for one that
+// is invalid, private or otherwise reserved, or not in the database. An IPv4 address in IPv6 form
+// is looked up as IPv4. It does not allocate, except to decode a record that is not in memory.
 func (n *Networks) Number(addr netip.Addr) uint32 {
 	addr = addr.Unmap()
 	if !addr.Is4() {

@@ -75,7 +75,8 @@ func (c *cube) has(dims ...string) bool {
 	return !slices.ContainsFunc(dims, func(d string) bool { return d != "" && !slices.Contains(c.Dims, d) })
 }
 
-// sums adds up a period by the value of a dimension, with only the given value of who; both may be empty.
+// sums adds up a period by the value of a dimension, with only the given value of who; both may be
+// empty.
 func (c *cube) sums(dim, onlyWho string, p period) map[string]int64 {
 	sums := map[string]int64{}
 	place, whoPlace := slices.Index(c.Dims, dim), slices.Index(c.Dims, who)
@@ -117,8 +118,8 @@ type calendar struct {
 	prior *period // the days with which they are compared
 }
 
-// newCalendar returns the days that were asked for, or, if these are more than maxDays, those of them that were
-// counted. It returns nil if there are none, and a [TooManyDaysError].
+// newCalendar returns the days that were asked for, or, if these are more than maxDays, those of
+// them that were counted. It returns nil if there are none, and a [TooManyDaysError].
 func newCalendar(tables []cuts.Table) (*calendar, error) {
 	from, to, before := "", "", ""
 	for _, t := range tables {
@@ -186,8 +187,8 @@ func (c calendar) place(text string) int {
 
 func (c calendar) at(i int) time.Time { return c.first.AddDate(0, 0, i) }
 
-// cubes returns the cubes of tables with a day: for each dimension that can be listed, and without any, those of
-// which no other one has all dimensions. Those that have who come first.
+// cubes returns the cubes of tables with a day: for each dimension that can be listed, and without
+// any, those of which no other one has all dimensions. Those that have who come first.
 func cubes(tables []cuts.Table, days calendar, listed int) (all []*cube) {
 	for _, t := range tables {
 		for _, column := range append([]string{""}, t.By...) {
@@ -240,8 +241,8 @@ func dimsOf(column string, by []string) (dims []string) {
 	return dims
 }
 
-// each calls yield with the numbers of all days: the values of the dimensions, which are used again, and the row
-// of the table.
+// each calls yield with the numbers of all days: the values of the dimensions, which are used
+// again, and the row of the table.
 func (c *cube) each(days calendar, yield func(values []string, place int, n int64, row *cuts.Row)) {
 	t := c.table
 	dayColumn := slices.Index(t.By, "day")
@@ -282,8 +283,9 @@ func (c *cube) each(days calendar, yield func(values []string, place int, n int6
 	}
 }
 
-// fill adds the rows of the table. All values of a list but the highest ones are added up to one, but for
-// countries, which are few. So only these have a number for each day, however many values there are.
+// fill adds the rows of the table. All values of a list but the highest ones are added up to one,
+// but for countries, which are few. So only these have a number for each day, however many values
+// there are.
 func (c *cube) fill(days calendar, listed int) {
 	if c.list() == "" {
 		c.each(days, func(values []string, place int, n int64, _ *cuts.Row) { c.add(values, place, days.n, n) })

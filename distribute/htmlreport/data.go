@@ -32,7 +32,8 @@ type cubeData struct {
 	Least  []int    `json:"least"`  // values of the list that may lack lines
 }
 
-// valueIndex has the values of each dimension in the order of their indices, which are those of the rows of tables.
+// valueIndex has the values of each dimension in the order of their indices, which are those of
+// the rows of tables.
 type valueIndex map[string][]string
 
 // index returns the index of a value, which it adds if it is new.
@@ -45,10 +46,11 @@ func (v valueIndex) index(dim, value string) int {
 	return i
 }
 
-// encode returns the data of a page for its script: the length of a JSON text, the text, and the counts of all
-// rows, each as the difference from the one before: a signed varint, where a zero is followed by the number of
-// further zeros. All of it is compressed, and written with 64 letters, none of which has a meaning in HTML.
-// Countries behind the highest so many have a count for each week.
+// encode returns the data of a page for its script: the length of a JSON text, the text, and the
+// counts of all rows, each as the difference from the one before: a signed varint, where a zero is
+// followed by the number of further zeros. All of it is compressed, and written with 64 letters,
+// none of which has a meaning in HTML. Countries behind the highest so many have a count for each
+// week.
 func encode(days calendar, all []*cube, values valueIndex, weekly int) template.HTML {
 	data := pageData{
 		First: days.first.Format(time.DateOnly), Days: days.n, From: days.shown.from, To: days.shown.to, Weeks: days.weeks(), Values: values,
@@ -91,7 +93,8 @@ func appendCounts(to []byte, line []int64) []byte {
 	return to
 }
 
-// data returns the dimensions and rows of a cube, of whose countries those behind the highest so many are weekly.
+// data returns the dimensions and rows of a cube, of whose countries those behind the highest so
+// many are weekly.
 func (c *cube) data(values valueIndex, weekly int) cubeData {
 	d := cubeData{By: c.By, List: c.list(), Dims: append([]string{}, c.Dims...), Rows: [][]int{}, Weekly: len(c.Rows), Least: []int{}}
 	rank := map[string]int{}
@@ -114,8 +117,8 @@ func (c *cube) data(values valueIndex, weekly int) cubeData {
 	return d
 }
 
-// weeks returns the first days of weeks. That of the days that are shown at first begins one, too, so that their
-// numbers are exact.
+// weeks returns the first days of weeks. That of the days that are shown at first begins one, too,
+// so that their numbers are exact.
 func (c calendar) weeks() (starts []int) {
 	for i := range c.n {
 		if i == 0 || i == c.shown.from || c.at(i).Weekday() == time.Monday {

@@ -1,5 +1,5 @@
-// Package htmlreport writes a report as a page: one file of HTML that works without a network, and can be sent
-// to others.
+// Package htmlreport writes a report as a page: one file of HTML that works without a network, and
+// can be sent to others.
 //
 //	report, err := channel.Report(ctx, "countries", &cuts.Query{By: htmlreport.Query(settings), Last: 28, Compare: true})
 //	if err != nil {

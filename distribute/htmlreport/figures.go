@@ -83,7 +83,8 @@ func (p *page) HasVisitors() bool {
 	return slices.ContainsFunc(p.Figures, func(f figure) bool { return f.Name == visitorFigure })
 }
 
-// shownDays returns the days that are shown at first as text. The number of visitors of others is not known.
+// shownDays returns the days that are shown at first as text. The number of visitors of others is
+// not known.
 func shownDays(days calendar) string {
 	first, last := dayName(days.at(days.shown.from)), dayName(days.at(days.shown.to))
 	if first == last {

@@ -32,7 +32,8 @@ func short(n int64) string {
 	return sign + humanize.Comma(n)
 }
 
-// fixed returns a number with so many digits behind the point. A half is rounded up, as the script does.
+// fixed returns a number with so many digits behind the point. A half is rounded up, as the script
+// does.
 func fixed(x float64, digits int) string {
 	scale := math.Pow10(digits)
 	return strconv.FormatFloat(math.Floor(x*scale+0.5)/scale, 'f', digits, 64)

@@ -51,8 +51,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the page has %d bytes with the fewest details, more than %d: choose fewer days, or allow more", e.Bytes, e.MaxBytes)
 }
 
-// A TooManyDaysError is the error for a report of more days than a page can have, those with which they are
-// compared among them.
+// A TooManyDaysError is the error for a report of more days than a page can have, those with which
+// they are compared among them.
 type TooManyDaysError struct {
 	First, Last string
 	Days        int
@@ -124,8 +124,8 @@ func Write(w io.Writer, report distribute.Report, options Options) error {
 	return &TooLargeError{size, bound}
 }
 
-// Query returns what a page shows of counts with some settings: for each cut its dimensions by day, and the days
-// alone if visitors are counted.
+// Query returns what a page shows of counts with some settings: for each cut its dimensions by
+// day, and the days alone if visitors are counted.
 func Query(settings cuts.Settings) (by [][]string) {
 	for _, cut := range settings.Cuts {
 		names := []string{"day"}
@@ -267,7 +267,8 @@ func (p *page) counts(report distribute.Report, days calendar, d detail, visitor
 // HasChanged reports whether there are countries that have changed.
 func (p *page) HasChanged() bool { return len(p.Changed) > 0 && p.Changed[0].Name != "" }
 
-// byDay reports whether a cut has the dimension day. The settings of counts that are not by cuts have none.
+// byDay reports whether a cut has the dimension day. The settings of counts that are not by cuts
+// have none.
 func byDay(s cuts.Settings) bool { return len(s.Cuts) == 0 || s.Has(cuts.Day) }
 
 // spansOf returns the numbers of last days that can be chosen.

@@ -84,8 +84,8 @@ func printable(text string) string {
 // shownRows is the number of rows that are shown at first.
 const shownRows = 25
 
-// listOf returns the table of a cube. It has a row for each value of all cubes of the same list, and adds them to
-// the values of the page.
+// listOf returns the table of a cube. It has a row for each value of all cubes of the same list,
+// and adds them to the values of the page.
 func listOf(c *cube, all []*cube, days calendar, values valueIndex) list {
 	dim := c.list()
 	head := heads[dim]

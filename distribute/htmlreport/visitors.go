@@ -31,7 +31,8 @@ func visitorsOf(tables []cuts.Table) (v visitors) {
 	return v
 }
 
-// visitorsByDay returns the visitors of the days of a table by day alone, and of those with which they are compared.
+// visitorsByDay returns the visitors of the days of a table by day alone, and of those with which
+// they are compared.
 func visitorsByDay(t cuts.Table) map[string]int64 {
 	days, distance := map[string]int64{}, 0
 	if t.BeforeFrom != "" {
@@ -48,7 +49,8 @@ func visitorsByDay(t cuts.Table) map[string]int64 {
 	return days
 }
 
-// withoutParts returns the tables without those that others can be added up to: they show visitors only.
+// withoutParts returns the tables without those that others can be added up to: they show visitors
+// only.
 func withoutParts(tables []cuts.Table) []cuts.Table {
 	return slices.DeleteFunc(slices.Clone(tables), func(t cuts.Table) bool {
 		return t.HasVisitors && slices.ContainsFunc(tables, func(other cuts.Table) bool {

@@ -55,9 +55,9 @@ type SkippedError struct{ Reason string }
 
 func (e *SkippedError) Error() string { return "left out: " + e.Reason }
 
-// Sources returns the sources of a file that open opens: the file itself, or the members of an archive (tar,
-// in any compression, or zip), in their order. Members are named ARCHIVE!MEMBER. A source
-// is open until the next one is requested, unless its error is set: then only its path is,
+// Sources returns the sources of a file that open opens: the file itself, or the members of an
+// archive (tar, in any compression, or zip), in their order. Members are named ARCHIVE!MEMBER. A
+// source is open until the next one is requested, unless its error is set: then only its path is,
 // and the error concerns this member, or the whole file if the path is that of the file.
 // Directories, links and members that are not chosen are left out.
 func Sources(path string, open func() (Object, error), members Members, options Decoding) iter.Seq2[*Source, error] {

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// SplitObjects makes the Splitter pass on JSON objects instead of lines: those of an array,
-// of the array of records or events that is the first value of an object, or one after the
-// other, with line breaks anywhere. What stands between them is skipped. It must be called before Split.
+// SplitObjects makes the Splitter pass on JSON objects instead of lines: those of an array, of the
+// array of records or events that is the first value of an object, or one after the other, with
+// line breaks anywhere. What stands between them is skipped. It must be called before Split.
 func (s *Splitter) SplitObjects() { s.objects = new(objectSplit) }
 
 // objectSplit is how far a Splitter has read the object that it is in.

@@ -65,9 +65,9 @@ type Place struct {
 	Title string
 }
 
-// Draw returns the map of counts by code of ISO 3166-1. unit is what is counted ("requests"), and is
-// escaped. Each shape has its name and its number in a title, and its code in data-k. Codes that are not
-// on the map are left out.
+// Draw returns the map of counts by code of ISO 3166-1. unit is what is counted ("requests"), and
+// is escaped. Each shape has its name and its number in a title, and its code in data-k. Codes
+// that are not on the map are left out.
 func Draw(counts map[string]int64, unit string) Drawing {
 	scale := ScaleOf(counts)
 	drawing := Drawing{Steps: scale.Steps()}

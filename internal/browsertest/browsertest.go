@@ -36,7 +36,8 @@ var axe string
 // timeout bounds the life of a Chromium.
 const timeout = 5 * time.Minute
 
-// Start starts Chromium, and returns a context of it that ends with the test. A missing Chromium fails the test.
+// Start starts Chromium, and returns a context of it that ends with the test. A missing Chromium
+// fails the test.
 func Start(t testing.TB) context.Context {
 	t.Helper()
 	path := ""
@@ -74,8 +75,8 @@ type Tab struct {
 	problems []string
 }
 
-// Open opens a tab of a Chromium, with cookies of its own. Requests to addresses that are not allowed are problems, see
-// [Tab.Calm].
+// Open opens a tab of a Chromium, with cookies of its own. Requests to addresses that are not
+// allowed are problems, see [Tab.Calm].
 func Open(t testing.TB, chromium context.Context, allowed func(url string) bool) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
@@ -179,7 +180,8 @@ func (t *Tab) Picture(name string) {
 	}
 }
 
-// Check fails the test if the page breaks a rule of axe-core, or is wider than the window, and as [Tab.Calm] does.
+// Check fails the test if the page breaks a rule of axe-core, or is wider than the window, and as
+// [Tab.Calm] does.
 func (t *Tab) Check(name string) {
 	t.Helper()
 	t.Do(chromedp.Evaluate[chromedp.Void](axeScript()))
@@ -199,8 +201,8 @@ func (t *Tab) Fits(name string) {
 	}
 }
 
-// Calm fails the test if there were exceptions, messages of the console, violations of the content policy, or
-// requests that are not allowed, since the last call.
+// Calm fails the test if there were exceptions, messages of the console, violations of the content
+// policy, or requests that are not allowed, since the last call.
 func (t *Tab) Calm(name string) {
 	t.Helper()
 	t.mu.Lock()

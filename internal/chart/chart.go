@@ -37,8 +37,8 @@ func NewSpark(values []float64, lowest, highest float64) *Spark {
 // Width and Height are those of a large line; the drawing is stretched.
 const Width, Height = 1000, 100
 
-// Line returns the path of values, the oldest first, from zero to the value top; empty if there are fewer
-// than two.
+// Line returns the path of values, the oldest first, from zero to the value top; empty if there
+// are fewer than two.
 func Line(values []float64, top float64) string {
 	if len(values) < 2 {
 		return ""
@@ -59,8 +59,8 @@ func Area(line string) string {
 	return fmt.Sprintf("M0 %d%sL%d %dz", Height, "L"+line[1:], Width, Height)
 }
 
-// Top returns the end of an axis for the highest of some values: 1, 1.5, 2, 2.5, 5 or 8 times a power of
-// ten, at least 1.
+// Top returns the end of an axis for the highest of some values: 1, 1.5, 2, 2.5, 5 or 8 times a
+// power of ten, at least 1.
 func Top(series ...[]float64) float64 {
 	most := 0.0
 	for _, values := range series {

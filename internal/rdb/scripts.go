@@ -92,8 +92,8 @@ func (s *Scripts) Idempotent(file, op string, keys ...string) *Script {
 	return script
 }
 
-// IdempotentChange is Idempotent for a change whose caller must know whether it was made: if a reply was lost and
-// no later try had one, the error is an [OutcomeUnknownError].
+// IdempotentChange is Idempotent for a change whose caller must know whether it was made: if a
+// reply was lost and no later try had one, the error is an [OutcomeUnknownError].
 func (s *Scripts) IdempotentChange(file, op string, keys ...string) *Script {
 	script := s.Idempotent(file, op, keys...)
 	script.known = true

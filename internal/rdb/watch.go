@@ -51,12 +51,12 @@ func (db *DB) NewWatch(log *slog.Logger) *Watch {
 	}
 }
 
-// Set makes the watch call notify once when one of the streams has an entry after its
-// mark, or may have one: the caller looks, and calls Set again. The marks of an earlier
-// Set with this ID, which must be comparable, are replaced. There must be a mark, and all
-// streams must lie on one slot. read is a time before the marks were read: if a connection
-// broke or Redis was restarted after it, Redis may have lost writes, and the marks may be ahead of it, so that
-// notify is called at once; the zero time means that this is not known. notify must not block.
+// Set makes the watch call notify once when one of the streams has an entry after its mark, or may
+// have one: the caller looks, and calls Set again. The marks of an earlier Set with this ID, which
+// must be comparable, are replaced. There must be a mark, and all streams must lie on one slot.
+// read is a time before the marks were read: if a connection broke or Redis was restarted after
+// it, Redis may have lost writes, and the marks may be ahead of it, so that notify is called at
+// once; the zero time means that this is not known. notify must not block.
 func (w *Watch) Set(id any, read time.Time, marks []Mark, notify func()) {
 	if !w.set(id, read, marks, notify) {
 		notify()

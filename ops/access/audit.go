@@ -92,9 +92,9 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 var freeing = []string{"purge", "delete", "stop", "login", "logout", "revoke", "remove", "password"}
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
-// the error of the change and the number of jobs changed, zero if it is not known. With an error of
-// Begin the change must not be made. It is no error for a change that makes room, stops something or takes a
-// right away if Redis is full. end can't be cancelled by ctx.
+// the error of the change and the number of jobs changed, zero if it is not known. With an error
+// of Begin the change must not be made. It is no error for a change that makes room, stops
+// something or takes a right away if Redis is full. end can't be cancelled by ctx.
 func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, count int) error, err error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails

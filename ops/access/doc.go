@@ -27,9 +27,10 @@
 // of a server and lets only requests pass whose principal is known; [Listener.Validate] refuses to
 // open a server that would be open to others than it should be.
 //
-// Five wrong logins of a name lock it for 15 minutes, wherever they come from: a client that reaches the
-// page can do that to a name that is known. Sessions that have begun go on. The way out is time, a
-// network from which only users reach the page, or a proxy that checks who they are.
+// Five wrong logins of a name lock it for 15 minutes, wherever they come from: a client that
+// reaches the page can do that to a name that is known. Sessions that have begun go on. The way
+// out is time, a network from which only users reach the page, or a proxy that checks who they
+// are.
 //
 // [Audit] keeps who changed what:
 //

@@ -111,8 +111,8 @@ func (h *Hook) key(secret string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(text)
 }
 
-// Verify checks the signature of a request with a body as it was received. It returns a text that is the
-// same for repeated deliveries, whichever secret signed them, or [ErrSignature].
+// Verify checks the signature of a request with a body as it was received. It returns a text that
+// is the same for repeated deliveries, whichever secret signed them, or [ErrSignature].
 func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string, err error) {
 	d, err := hookSchemes[h.Scheme](header, body)
 	if err != nil || len(d.signatures) > maxSignatures {

@@ -30,9 +30,10 @@ const (
 var ErrNoSession = errors.New("there is no such session")
 
 // Sessions are the sessions of users in a Redis, at most 1,000, and about 20 of a user: then the
-// one that would end first, or the first of the user, makes room. A session ends after 30 minutes without a request, after 12 hours, and when the entry
-// of its user changes. It may be accepted for 5 s longer by other processes than the one that ended
-// it. Sessions is safe for concurrent use.
+// one that would end first, or the first of the user, makes room. A session ends after 30 minutes
+// without a request, after 12 hours, and when the entry of its user changes. It may be accepted
+// for 5 s longer by other processes than the one that ended it. Sessions is safe for concurrent
+// use.
 type Sessions struct {
 	db    *rdb.DB
 	keys  []string

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// keepOwner sets the owner and group of a file to those of another one, if that exists: the root user may edit
-// the file of a service.
+// keepOwner sets the owner and group of a file to those of another one, if that exists: the root
+// user may edit the file of a service.
 func keepOwner(path string, file *os.File) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,8 +13,9 @@ const (
 	filesRefused = time.Minute
 )
 
-// A watched is a file, and others that it names, which are read again when one of them has changed. If
-// they can't be read, that is logged, and what was read before stays. It is for one goroutine at a time.
+// A watched is a file, and others that it names, which are read again when one of them has
+// changed. If they can't be read, that is logged, and what was read before stays. It is for one
+// goroutine at a time.
 type watched struct {
 	what   string // that the file has: "users"
 	path   string

@@ -49,7 +49,8 @@ func (c *call) serve() error {
 	return writeAnswer(c.w, c.status, answer)
 }
 
-// explain returns the error of the call; after an unknown outcome it says how a request with a key goes on.
+// explain returns the error of the call; after an unknown outcome it says how a request with a key
+// goes on.
 func (c *call) explain(err error) error {
 	if err == nil || c.key == "" {
 		return err

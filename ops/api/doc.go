@@ -26,10 +26,10 @@
 //
 // # Changes
 //
-// Every change of what is there is written to the audit before and after it. Jobs that are added are
-// not. Operations, changes of many jobs, run in the process of the handler: [Handler.Close] interrupts
-// them, and they can be continued. A schedule and a retention have an ETag: a PUT with If-Match replaces
-// only that version.
+// Every change of what is there is written to the audit before and after it. Jobs that are added
+// are not. Operations, changes of many jobs, run in the process of the handler: [Handler.Close]
+// interrupts them, and they can be continued. A schedule and a retention have an ETag: a PUT with
+// If-Match replaces only that version.
 //
 // Running jobs over HTTP (to lease, fetch and acknowledge them) is not part of the API: package
 // workers runs jobs.

@@ -179,7 +179,8 @@ func operate(ctx context.Context, c *call, asked *ops.Question, dryRun bool) (an
 	return replayOperation(ctx, c, op)
 }
 
-// runOperation begins or continues an operation, and runs it in this process. Its audit ends when it does.
+// runOperation begins or continues an operation, and runs it in this process. Its audit ends when
+// it does.
 func runOperation(ctx context.Context, c *call, name, match string, count int, begin func() (*ops.OperationRun, error)) (any, error) {
 	end, err := c.beginAudit(ctx, c.entry(name, match, count))
 	if err != nil {
@@ -216,8 +217,8 @@ func continueRun(ctx context.Context, c *call, op queue.Operation) (any, error) 
 	return runOperation(ctx, c, op.Queue, op.Match, op.Count, func() (*ops.OperationRun, error) { return c.ops.Operations().Continue(ctx, op.ID) })
 }
 
-// keyedOperation returns the id of the operation of a queue that a request with a key begins; "" without
-// a key. The operation itself is the record of the request.
+// keyedOperation returns the id of the operation of a queue that a request with a key begins; ""
+// without a key. The operation itself is the record of the request.
 func keyedOperation(name, key string) string {
 	if key == "" {
 		return ""

@@ -158,8 +158,8 @@ func setWindow(p *page) (string, message, error) {
 // maxWindow bounds what a form may set as a window.
 const maxWindow = 1 << 44
 
-// dropSubscriber is the action that removes a subscriber of a channel with its counts. Its name must have been
-// typed.
+// dropSubscriber is the action that removes a subscriber of a channel with its counts. Its name
+// must have been typed.
 func dropSubscriber(p *page) (string, message, error) {
 	const to = "/channels"
 	channel, err := channelOf(p)

@@ -34,8 +34,8 @@ type ChatMember struct {
 // membersShown is the number of members that the page lists, those with most unread messages.
 const membersShown = 200
 
-// chatsPage is the page of a chat with its members, or of the chats of a member. There is no list of all
-// chats: they are found by their ids and by their members.
+// chatsPage is the page of a chat with its members, or of the chats of a member. There is no list
+// of all chats: they are found by their ids and by their members.
 func chatsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
 	data := chatsData{Chat: get("chat"), Member: get("member"), Why: p.WhyNot(string(access.Admin), access.All)}

@@ -75,8 +75,8 @@ const (
 	countsBack   = 31 * 24 * time.Hour // how far the page looks back without a first day
 )
 
-// countsPage is the chart and the table of the counts of a subscriber. Without one it is that of the first
-// channel.
+// countsPage is the chart and the table of the counts of a subscriber. Without one it is that of
+// the first channel.
 func countsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
 	data := countsData{Channel: get("channel"), Subscriber: get("subscriber"), From: get("from"), To: get("to")}
@@ -121,8 +121,9 @@ func countsPage(p *page) error {
 	return nil
 }
 
-// add adds a table of at most so many rows: the last first value first, such as the latest day, and of each the
-// highest count. The map and the chart are of the first tables that have them: those of others are the same.
+// add adds a table of at most so many rows: the last first value first, such as the latest day,
+// and of each the highest count. The map and the chart are of the first tables that have them:
+// those of others are the same.
 func (d *countsData) add(p *page, table *cuts.Table, rows int) {
 	if len(table.Rows) == 0 {
 		return

@@ -26,9 +26,9 @@ type Config struct {
 	// [ops.DefaultRedactKeys]. A process should have one, because its searches share a budget.
 	Ops *ops.Client
 
-	// Authorize returns who makes a request, nil if that is not known. It is asked where the context of the
-	// request has no principal, and again every 30 s for an open stream. Nil means that only the
-	// context counts.
+	// Authorize returns who makes a request, nil if that is not known. It is asked where the
+	// context of the request has no principal, and again every 30 s for an open stream. Nil means
+	// that only the context counts.
 	Authorize func(*http.Request) *access.Principal
 
 	// Logger gets what fails without a page to show it; nil means [slog.Default].

@@ -33,11 +33,11 @@
 //     no script in pages; columns have the class o2 (from 641 px) or o3 (from 1200 px).
 //
 // An action is a function func(p *page) (to string, said message, err error) behind a form with
-// method="post": it reads p.request.PostForm, changes something by ops or queue, and returns the path of the
-// page to go to with what is said there ([done]). An error becomes the message "Not done: …", a
-// [pageError] a page with its status. The check of the route's right has been done; a right for
-// something named in the form is the action's to check. Forms that are sent by other sites are refused
-// before any action runs.
+// method="post": it reads p.request.PostForm, changes something by ops or queue, and returns the
+// path of the page to go to with what is said there ([done]). An error becomes the message "Not
+// done: …", a [pageError] a page with its status. The check of the route's right has been done; a
+// right for something named in the form is the action's to check. Forms that are sent by other
+// sites are refused before any action runs.
 //
 // A question about one thing is a part with the attribute popover; one about many jobs is a page of its
 // own, drawn after the server has counted.

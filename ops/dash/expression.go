@@ -14,8 +14,8 @@ var aliases = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// A cronField is a field of a cron expression: any value, every step-th, all between first and last, or the values of a
-// list.
+// A cronField is a field of a cron expression: any value, every step-th, all between first and
+// last, or the values of a list.
 type cronField struct {
 	any         bool
 	step        int
@@ -33,7 +33,8 @@ var cronFields = [5]struct {
 	{0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// inWords returns an expression in words, empty if it has none: those that need more words than the expression.
+// inWords returns an expression in words, empty if it has none: those that need more words than
+// the expression.
 func inWords(expr string) string {
 	expr = strings.ToLower(strings.Join(strings.Fields(expr), " "))
 	if every, found := strings.CutPrefix(expr, "@every "); found {
@@ -140,8 +141,8 @@ func timesInWords(minute, hour cronField) (text string, clock bool) {
 	return "", false
 }
 
-// daysInWords returns times in words with their days. Where both days of the month and of the week are set, one of them
-// is enough.
+// daysInWords returns times in words with their days. Where both days of the month and of the week
+// are set, one of them is enough.
 func daysInWords(times string, clock bool, ofMonth, ofWeek cronField) (text string, ok bool) {
 	week, ok := listInWords("day.", ofWeek)
 	month, ok2 := listInWords("", ofMonth)
@@ -162,8 +163,8 @@ func daysInWords(times string, clock bool, ofMonth, ofWeek cronField) (text stri
 	return words.T("schedules.or", text, week), ok
 }
 
-// listInWords returns the values of a field in words, whose texts have keys with a prefix; without one they are numbers.
-// Any value has no words.
+// listInWords returns the values of a field in words, whose texts have keys with a prefix; without
+// one they are numbers. Any value has no words.
 func listInWords(prefix string, f cronField) (text string, ok bool) {
 	name := func(n int) string {
 		if prefix == "" {

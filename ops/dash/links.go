@@ -39,7 +39,8 @@ type Icon struct {
 // iconClasses has the colour of the icons that have one.
 var iconClasses = map[string]string{"bad": "bad", "warn": "warn", "ok": "ok", "pause": "hold", "run": "run"}
 
-// Icon returns an icon of assets/icons.svg: bad, warn, ok, pause, run, wait, delay, dead, off, sq, up or down.
+// Icon returns an icon of assets/icons.svg: bad, warn, ok, pause, run, wait, delay, dead, off, sq,
+// up or down.
 func (l links) Icon(name, label string) Icon {
 	return Icon{iconClasses[name], l.Asset("icons.svg") + "#i-" + name, label}
 }

@@ -168,11 +168,13 @@ type drawings struct {
 	latest map[string]*drawing
 }
 
-// keepDrawings is the time after which a drawing of older figures is dropped; no page uses one for longer.
+// keepDrawings is the time after which a drawing of older figures is dropped; no page uses one for
+// longer.
 const keepDrawings = 15 * time.Second
 
-// get returns the drawing of a follower's page from the latest figures, or from those of a short time ago if the
-// page reads Redis itself, and a channel that is closed when there are later figures.
+// get returns the drawing of a follower's page from the latest figures, or from those of a short
+// time ago if the page reads Redis itself, and a channel that is closed when there are later
+// figures.
 func (d *drawings) get(f *follower) (*drawing, <-chan struct{}) {
 	_, next := f.dash.sampler.Overview(f.request.Context())
 	settings := readSettings(f.request)
@@ -216,8 +218,8 @@ func (f *follower) draw(into *recorder) error {
 	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
 }
 
-// liveError returns nil for an error that may pass: the page stays as it is, and its header says if Redis is
-// away.
+// liveError returns nil for an error that may pass: the page stays as it is, and its header says
+// if Redis is away.
 func liveError(p *page, err error) error {
 	var busy *ops.BusyError
 	if errors.As(err, &busy) {

@@ -146,8 +146,8 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	return to, said, nil
 }
 
-// changedMessage returns what is said of an operation that has ended: both halves, if some jobs were left
-// alone.
+// changedMessage returns what is said of an operation that has ended: both halves, if some jobs
+// were left alone.
 func changedMessage(op queue.Operation) message {
 	if op.Changed < op.Count {
 		return message{Rank: "warn", Key: "operation.half", Args: []string{words.Of("operation.", op.Do, op.Changed), words.Text(op.Count)}}

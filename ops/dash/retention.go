@@ -84,8 +84,8 @@ func retainQueue(p *page) (string, message, error) {
 // retention is the limits of a form.
 type retention struct{ queue.Retention }
 
-// parseRetention reads the limits of a form; an empty field means the default. A field that is as the form
-// has shown it leaves the limit as it was, also where it has no whole unit.
+// parseRetention reads the limits of a form; an empty field means the default. A field that is as
+// the form has shown it leaves the limit as it was, also where it has no whole unit.
 func parseRetention(form url.Values, before queue.Retention) (r retention, err error) {
 	number := func(field, shown string, old, unit int64) int64 {
 		text := strings.TrimSpace(form.Get(field))

@@ -24,10 +24,10 @@ type route struct {
 	right   access.Action
 	scope   scope
 
-	// Of a page: its template in pages/, and the function that fills it in. rail is its place in the list
-	// of pages, as the text rail.NAME, empty for none. key is its second letter behind "g".
-	// live pages change in place. Their viewers share a drawing, for as long as every if the function reads
-	// Redis itself, and else until the sampler has later figures.
+	// Of a page: its template in pages/, and the function that fills it in. rail is its place in
+	// the list of pages, as the text rail.NAME, empty for none. key is its second letter behind
+	// "g". live pages change in place. Their viewers share a drawing, for as long as every if the
+	// function reads Redis itself, and else until the sampler has later figures.
 	template string
 	page     func(*page) error
 	live     bool

@@ -135,8 +135,8 @@ func workerBadge(p *page, worker *ops.Worker) Badge {
 	return Badge{Text: words.T("workers.idle"), Icon: p.GrayIcon("off", "")}
 }
 
-// maySignal reports whether the principal may make a worker quiet or stop it: it must operate all queues that it
-// serves.
+// maySignal reports whether the principal may make a worker quiet or stop it: it must operate all
+// queues that it serves.
 func maySignal(p *page, worker *ops.Worker) bool {
 	return p.Who.May(access.Operate, access.All) ||
 		!slices.ContainsFunc(worker.QueueNames(), func(name string) bool { return !p.Who.May(access.Operate, name) })

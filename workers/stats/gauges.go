@@ -36,7 +36,8 @@ func Samples(ctx context.Context, client *queue.Client, names []string) (map[str
 	return samples, nil
 }
 
-// masterClocks has the times of the masters of a Cluster, by their addresses, or that of the only server.
+// masterClocks has the times of the masters of a Cluster, by their addresses, or that of the only
+// server.
 type masterClocks map[string]time.Time
 
 // at returns the time of the master with a queue, as of when it was first asked.

@@ -5,8 +5,8 @@ import "regexp/syntax"
 // maxTexts bounds the texts that a pattern is written out as.
 const maxTexts = 16
 
-// required returns texts one of which is in everything that the pattern matches. They are exact if the pattern
-// matches all that has one of them.
+// required returns texts one of which is in everything that the pattern matches. They are exact if
+// the pattern matches all that has one of them.
 func required(pattern string) (texts []string, exact bool) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -74,7 +74,8 @@ func product(first, second []string) (all []string) {
 	return all
 }
 
-// longestRun returns the texts of the neighbouring parts of a concatenation whose shortest text is longest.
+// longestRun returns the texts of the neighbouring parts of a concatenation whose shortest text is
+// longest.
 func longestRun(re *syntax.Regexp) (best []string) {
 	if re.Op != syntax.OpConcat {
 		return nil

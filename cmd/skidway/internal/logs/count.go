@@ -185,8 +185,8 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 	return result, cli.InvalidAsUsage(err)
 }
 
-// A formatCount has the number of counted files by their format, for one line at the end instead of one for each
-// file.
+// A formatCount has the number of counted files by their format, for one line at the end instead
+// of one for each file.
 type formatCount map[string]int
 
 // add adds the file of an event, and reports whether there is nothing else to tell of it.

@@ -143,8 +143,8 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	return incomplete(report)
 }
 
-// settings returns the settings of the subscriber, if a page needs them. Those of one that does not exist are
-// empty.
+// settings returns the settings of the subscriber, if a page needs them. Those of one that does
+// not exist are empty.
 func (r *reporter) settings(ctx context.Context, channel *distribute.Channel) (settings cuts.Settings, err error) {
 	if r.page.path == "" {
 		return settings, nil

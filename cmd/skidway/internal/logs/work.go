@@ -237,7 +237,8 @@ func (l *cutList) Set(text string) error {
 	return nil
 }
 
-// has reports whether there is a dimension of one of some kinds; without dimensions, that of day and country.
+// has reports whether there is a dimension of one of some kinds; without dimensions, that of day
+// and country.
 func (l cutList) has(kinds ...cuts.Kind) bool {
 	if len(l) == 0 {
 		l = cutList{{cuts.Day.String(), cuts.Country.String()}}

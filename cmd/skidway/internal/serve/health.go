@@ -56,8 +56,8 @@ func readiness(db *skidway.DB) http.Handler {
 	})
 }
 
-// withRefusals adds a line for each file that is refused, because of which a server is not less ready: it goes
-// on with what the file had before.
+// withRefusals adds a line for each file that is refused, because of which a server is not less
+// ready: it goes on with what the file had before.
 func withRefusals(ready http.Handler, flags *Flags) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ready.ServeHTTP(w, r)

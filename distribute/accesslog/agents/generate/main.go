@@ -80,8 +80,8 @@ func generate(ctx context.Context, dir string) error {
 	return nil
 }
 
-// tables returns the list, and the agents that it has as instances, each behind the name of the first entry
-// that matches it.
+// tables returns the list, and the agents that it has as instances, each behind the name of the
+// first entry that matches it.
 func tables(entries []entry) (list, instances []byte, err error) {
 	var lines, agents bytes.Buffer
 	fmt.Fprintf(&lines, "%s %s of %s, MIT License\n", source.Name, source.Version, published)

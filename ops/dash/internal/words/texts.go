@@ -51,8 +51,8 @@ func T(key string, values ...any) string {
 	return fmt.Sprintf(format, shown...)
 }
 
-// Of returns the text of a value that comes from Redis, whose key is the prefix and the value. Without such a
-// text, as for what a later version has written, it is the value.
+// Of returns the text of a value that comes from Redis, whose key is the prefix and the value.
+// Without such a text, as for what a later version has written, it is the value.
 func Of(prefix, value string, values ...any) string {
 	if _, found := Texts()[prefix+value]; !found {
 		return value
