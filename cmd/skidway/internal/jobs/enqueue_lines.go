@@ -198,7 +198,8 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 					depth--
 				}
 			case c == ':' && depth == 1:
-				name, named, begin = bytes.Trim(object[begin:i], "\" \t\r\n"), true, i+1
+				quoted := bytes.TrimSpace(object[begin:i])
+				name, named, begin = quoted[1:len(quoted)-1], true, i+1
 			case c == '{' || c == '[':
 				if depth++; depth == 1 {
 					array, begin = c == '[', i+1

@@ -60,7 +60,7 @@ func TestReadErrorEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 func FuzzPlainJob(f *testing.F) {
 	for _, line := range []string{
 		`{"kind":"a"}`, `{"kind":"a","args":{"x":[1,"}",{"y":"\""}]}}`, ` { "args" : null , "kind" : "b" } `,
-		`{"kind":"a","kind":"b"}`, `{"kind":"a\u0062"}`, `{"kind":"a","max-attempts":3}`, `{"Kind":"a"}`, `{"kind":""}`, `{"":null,"kind":"a"}`, "{\"kind\":\"\x9a\"}", `{}`, `[]`, `{"kind":"a"}x`,
+		`{"kind":"a","kind":"b"}`, `{"kind":"a\u0062"}`, `{"kind":"a","max-attempts":3}`, `{"Kind":"a"}`, `{"kind":""}`, `{"":null,"kind":"a"}`, `{"args ":null,"kind":"b"}`, "{\"kind\":\"\x9a\"}", `{}`, `[]`, `{"kind":"a"}x`,
 	} {
 		f.Add(line)
 	}
