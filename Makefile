@@ -87,5 +87,5 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint race ## all that a change must pass
-	@./scripts/fuzz.sh -blind 2s
+	@./scripts/fuzz.sh 2s
 	$(MAKE) demo
