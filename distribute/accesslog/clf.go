@@ -36,8 +36,9 @@ type clfCutter struct{ clf }
 func (p *clfCutter) Parse(line []byte) (Record, Verdict) {
 	if record, host, address, ok := p.quick(line); ok {
 		v := &p.values.raw
-		if v[Host] = nil; host != 0 {
-			v[Host] = bytes.TrimRight(line[:host], " \t")
+		v[Host] = nil
+		if name := bytes.TrimRight(trimStart(line[:host]), " \t"); len(name) > 0 {
+			v[Host] = name
 		}
 		if v.cutPlain(line[host:], address, p.fields) {
 			return record, Parsed

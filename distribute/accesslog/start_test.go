@@ -85,7 +85,7 @@ func FuzzLineCut(f *testing.F) {
 	} {
 		f.Add(start + rest)
 	}
-	for _, line := range []string{`a.org:80 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1`, `::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1 "-" "-"`} {
+	for _, line := range []string{"\x00 " + start + `GET /" 200 1`, `a.org:80 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1`, `::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1 "-" "-"`} {
 		f.Add(line)
 	}
 	all := Fields(Address, User, Time, Status, Request, Host, Bytes, Referrer, Agent)
