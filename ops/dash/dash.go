@@ -140,7 +140,7 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		return
 	}
 	if err != nil {
-		said = message{Rank: "bad", Key: "said.not_done", Args: []string{err.Error()}}
+		said = message{Rank: "bad", Key: "said.not_done", Args: []string{errorText(err)}}
 	}
 	p.say(said)
 	http.Redirect(w, r, p.Link(to), http.StatusSeeOther)

@@ -133,12 +133,21 @@ type failure struct {
 	Unreachable bool
 }
 
+// errorText returns an error in words. The names of other queues are not for everyone.
+func errorText(err error) string {
+	var noQueue *ops.NoQueueError
+	if errors.As(err, &noQueue) {
+		return words.T("error.no_queue", noQueue.Name)
+	}
+	return err.Error()
+}
+
 // fail writes the page of an error.
 func (p *page) fail(err error) {
 	if p.ctx().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
-	data := failure{words.T("error.title"), err.Error(), false}
+	data := failure{words.T("error.title"), errorText(err), false}
 	var (
 		known   *pageError
 		noQueue *ops.NoQueueError
@@ -151,7 +160,7 @@ func (p *page) fail(err error) {
 	case errors.As(err, &known):
 		p.Status = known.status
 	case errors.As(err, &noQueue):
-		p.Status, data.Text = http.StatusNotFound, words.T("error.no_queue", noQueue.Name)
+		p.Status = http.StatusNotFound
 	case errors.Is(err, queue.ErrNoJob):
 		p.Status, data.Text = http.StatusNotFound, words.T("error.no_job")
 	case errors.Is(err, queue.ErrInvalid), errors.As(err, &query):

@@ -226,12 +226,12 @@ func changePicked(p *page, do string, state queue.State, priority queue.Priority
 		}
 	}
 	if first != nil {
-		return message{Rank: "warn", Key: "operation.half_error", Args: []string{words.T("operation."+do, changed), words.Text(len(ids)), first.Error()}}, nil
+		return message{Rank: "warn", Key: "operation.half_error", Args: []string{words.T("operation."+do, changed), words.Text(len(ids)), errorText(first)}}, nil
 	}
 	return done("operation.did", words.T("operation."+do, changed)), nil
 }
 
-// changeOne changes a job.
+// changeOne changes a job that is in a state.
 func changeOne(p *page, do string, state queue.State, priority queue.Priority, id string) (err error) {
 	queues := p.dash.queues
 	switch do {
