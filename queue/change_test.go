@@ -351,6 +351,12 @@ func TestChangeOnlyIfLeavesJobsInOtherStatesAlone(t *testing.T) {
 		if err := d.client.Retry(t.Context(), dead, only); !errors.Is(err, queue.ErrState) {
 			t.Errorf("retry a dead job: %v", err)
 		}
+		if err := d.client.Delete(t.Context(), dead, only); !errors.Is(err, queue.ErrState) {
+			t.Errorf("delete a dead job: %v", err)
+		}
+		if err := d.client.SetPriority(t.Context(), waiting, queue.High, only); !errors.Is(err, queue.ErrState) || d.get(waiting).Priority != queue.Normal {
+			t.Errorf("change the priority of a waiting job: %v", err)
+		}
 		for id, want := range map[string]queue.State{waiting: queue.Waiting, dead: queue.Dead} {
 			if state := d.get(id).State; state != want {
 				t.Errorf("the %s job is %s", want, state)

@@ -12,8 +12,8 @@ import (
 // in every scope. An active job can't be deleted ([ErrState]), only cancelled. After a
 // [skidway.OutcomeUnknownError] the job may or may not be deleted; this also holds for
 // Cancel and Retry.
-func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := c.change(ctx, changeScript, "delete", id)
+func (c *Client) Delete(ctx context.Context, id string, options ...ChangeOption) error {
+	_, err := c.change(ctx, changeScript, "delete", id, changeArgs(options)...)
 	return err
 }
 
@@ -38,7 +38,8 @@ func (c *Client) Retry(ctx context.Context, id string, options ...ChangeOption) 
 	return err
 }
 
-// A ChangeOption restricts [Client.Cancel] and [Client.Retry].
+// A ChangeOption restricts [Client.Cancel], [Client.Delete], [Client.Retry] and
+// [Client.SetPriority].
 type ChangeOption struct{ state State }
 
 // OnlyIf restricts a change to a job in a state: a job in another state is left
@@ -69,11 +70,11 @@ func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error 
 // SetPriority changes the priority of a waiting, delayed or dead job. A waiting job goes to the
 // end of the jobs of that priority that were due; one that has the priority keeps its place. A
 // job in another state, a quarantined one, and one too damaged to run are an [ErrState].
-func (c *Client) SetPriority(ctx context.Context, id string, priority Priority) error {
+func (c *Client) SetPriority(ctx context.Context, id string, priority Priority, options ...ChangeOption) error {
 	if !priority.valid() {
 		return fmt.Errorf("%w: %s", ErrInvalid, priority)
 	}
-	_, err := c.change(ctx, repeatedScript, "priority", id, string(priority.letter()))
+	_, err := c.change(ctx, repeatedScript, "priority", id, append([]any{string(priority.letter())}, changeArgs(options)...)...)
 	return err
 }
 

@@ -250,7 +250,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 		if err != nil {
 			return to, message{}, err
 		}
-		state := job.State
+		state := queue.State(cmp.Or(p.request.PostForm.Get("state"), string(job.State))) // that the form has shown
 		err = p.audited(do, name, "id == "+id, 1, func() error { return changeJob(p, do, state, id) })
 		if err == nil && do == "delete" {
 			to = "/jobs?" + (jobFilter{Queue: name, State: state}).values().Encode()
@@ -259,7 +259,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 	}
 }
 
-// changeJob changes the job of the page.
+// changeJob changes the job of the page, which was in a state.
 func changeJob(p *page, do string, state queue.State, id string) error {
 	form, queues := p.request.PostForm, p.dash.queues
 	switch do {

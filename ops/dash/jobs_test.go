@@ -128,6 +128,28 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	f.want(f.post("/jobs/"+third+"/delete", nil), http.StatusForbidden)
 }
 
+func TestJobsThatHaveLeftTheirStateAreNotChanged(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	var ids []string
+	for range 2 {
+		ids = append(ids, f.add("mail", "email.send", `{}`, queue.Options{}))
+	}
+	f.bury("mail", "connection refused")
+	page := f.get("/jobs/" + ids[0])
+	questions := map[string]answer{}
+	for _, do := range []string{"delete", "priority"} {
+		questions[do] = f.get("/jobs/question?do=" + do + "&state=dead&id=" + ids[0] + "&id=" + ids[1])
+	}
+	f.must(f.queues.Retry(t.Context(), ids[0]))
+	f.want(f.follow(f.post("/jobs/"+ids[0]+"/delete", hidden(page.body, "/jobs/"+ids[0]+"/delete"))), http.StatusOK, "Not done:", "it is waiting")
+	form := hidden(questions["priority"].body, "/jobs/change")
+	form.Set("priority", "high")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "1 job has another priority of 2.", "it is waiting")
+	f.want(f.follow(f.post("/jobs/change", hidden(questions["delete"].body, "/jobs/change"))), http.StatusOK, "1 job is deleted of 2.", "it is waiting")
+	f.want(f.get("/jobs/"+ids[0]), http.StatusOK, "waiting", "<dd>normal</dd>")
+}
+
 func TestExportsQuoteWhatLooksLikeAFormula(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

@@ -240,9 +240,9 @@ func changeOne(p *page, do string, state queue.State, priority queue.Priority, i
 	case "cancel":
 		_, err = queues.Cancel(p.ctx(), id, queue.OnlyIf(state))
 	case "delete":
-		err = queues.Delete(p.ctx(), id)
+		err = queues.Delete(p.ctx(), id, queue.OnlyIf(state))
 	case "priority":
-		err = queues.SetPriority(p.ctx(), id, priority)
+		err = queues.SetPriority(p.ctx(), id, priority, queue.OnlyIf(state))
 	}
 	return err
 }

@@ -2,7 +2,7 @@
 -- ARGV: 'delete', 'cancel' or 'retry', id, optionally the state that the job must be
 --       in
 --    or 'reschedule', id, time in ms
---    or 'priority', id, letter of the priority
+--    or 'priority', id, letter of the priority, optionally such a state
 -- Returns {'ok', state in which the job was}; {'none'}; {'state', state of the
 -- job}; {'malformed', state}; {'same', state} if it has the priority; {'duplicate', state,
 -- unique key, its holder}.
@@ -14,9 +14,10 @@ function operate.reschedule(job, at)
   return 'ok'
 end
 
-local VALUED = {reschedule = true, priority = true} -- the third argument is no state
+local STATES = {reschedule = 4, priority = 4} -- the arguments with the state, if not the third
 local job = locate(ARGV[2])
 if not job then return {'none'} end
-if not VALUED[ARGV[1]] and ARGV[3] and job.state ~= ARGV[3] then return {'state', job.state} end
+local wanted = ARGV[STATES[ARGV[1]] or 3]
+if wanted and job.state ~= wanted then return {'state', job.state} end
 local word, key, owner = operate[ARGV[1]](job, ARGV[3])
 return {word, job.state, key or '', owner or ''}

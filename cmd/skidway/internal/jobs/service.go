@@ -164,6 +164,12 @@ func (d direct) Job(ctx context.Context, id string) (job *queue.Job, progress []
 
 func (d direct) Retry(ctx context.Context, id string) error { return d.Client.Retry(ctx, id) }
 
+func (d direct) Delete(ctx context.Context, id string) error { return d.Client.Delete(ctx, id) }
+
+func (d direct) SetPriority(ctx context.Context, id string, priority queue.Priority) error {
+	return d.Client.SetPriority(ctx, id, priority)
+}
+
 func (d direct) RunNow(ctx context.Context, id string) error {
 	return d.Client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
 }
