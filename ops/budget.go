@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,6 +29,21 @@ type BusyError struct{ RetryAfter time.Duration }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("other searches are busy: try again in %s", e.RetryAfter.Round(100*time.Millisecond))
+}
+
+// Patiently calls a search until its error is no [BusyError]. It waits between the calls, until ctx
+// ends.
+func Patiently(ctx context.Context, search func() error) error {
+	for {
+		err := search()
+		var busy *BusyError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		if err := rdb.Sleep(ctx, busy.RetryAfter); err != nil {
+			return err
+		}
+	}
 }
 
 // A budget divides the time that searches may take of Redis.

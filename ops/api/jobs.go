@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"skidway/internal/escape"
-	"skidway/internal/rdb"
 	"skidway/ops"
 	"skidway/queue"
 )
@@ -215,17 +214,12 @@ func exportJobs(ctx context.Context, c *call, s *jobSearch, position, mediaType 
 }
 
 // readPatiently is read, but waits while other searches use the time that searches may take.
-func (s *jobSearch) readPatiently(ctx context.Context, position string, limit int) (*jobPage, error) {
-	for {
-		page, err := s.read(ctx, position, limit)
-		var busy *ops.BusyError
-		if !errors.As(err, &busy) {
-			return page, err
-		}
-		if err := rdb.Sleep(ctx, busy.RetryAfter); err != nil {
-			return nil, err
-		}
-	}
+func (s *jobSearch) readPatiently(ctx context.Context, position string, limit int) (page *jobPage, err error) {
+	err = ops.Patiently(ctx, func() error {
+		page, err = s.read(ctx, position, limit)
+		return err
+	})
+	return page, err
 }
 
 // jobColumns are the columns of jobs in CSV.

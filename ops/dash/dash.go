@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -113,7 +114,7 @@ const answerWithin = 5 * time.Second
 
 // serve answers a request of a route of the table.
 func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), cmp.Or(route.within, answerWithin))
 	defer cancel()
 	p := d.newPage(w, r.WithContext(ctx), route)
 	p.request = p.request.WithContext(access.NewContext(ctx, p.Who))

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"skidway/internal/escape"
+	"skidway/ops"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -29,20 +32,25 @@ func exportJobs(p *page) error {
 	if format != "csv" && format != "ndjson" {
 		return &pageError{http.StatusBadRequest, "error.format"}
 	}
-	found, err := searchJobs(p, f, "", exportStep)
+	limit, err := strconv.Atoi(cmp.Or(p.request.FormValue("limit"), strconv.Itoa(maxExport)))
+	if err != nil || limit < 1 || limit > maxExport {
+		return &pageError{http.StatusBadRequest, "error.limit"}
+	}
+	found, err := searchPatiently(p, f, "")
 	if err != nil {
 		return err
 	}
 	header := p.writer.Header()
 	header.Set("Content-Type", map[string]string{"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}[format])
 	header.Set("Content-Disposition", `attachment; filename="jobs.`+format+`"`)
-	write := ndjsonWriter(p.writer)
+	write, note := ndjsonWriter(p.writer)
 	if format == "csv" {
-		write = csvWriter(p.writer)
+		write, note = csvWriter(p.writer)
 	}
 	for n, until := 0, time.Now().Add(exportTime); ; {
 		for _, job := range found.jobs {
-			if n == maxExport {
+			if n == limit {
+				_ = note(words.T("jobs.not_complete", n)) // else the reader has gone
 				return errAnswered
 			}
 			if err := write(job); err != nil {
@@ -50,14 +58,28 @@ func exportJobs(p *page) error {
 			}
 			n++
 		}
-		if found.next == "" || time.Now().After(until) {
+		if found.next == "" {
 			return errAnswered
 		}
-		if found, err = searchJobs(p, f, found.next, exportStep); err != nil {
-			p.dash.config.Logger.Error("an export ended early", "jobs", n, "error", err)
+		if time.Now().After(until) {
+			_ = note(words.T("jobs.not_complete", n)) // else the reader has gone
 			return errAnswered
+		}
+		if found, err = searchPatiently(p, f, found.next); err != nil {
+			p.dash.config.Logger.Error("an export ended early", "jobs", n, "error", err)
+			panic(http.ErrAbortHandler) // a part must not look like the whole file
 		}
 	}
+}
+
+// searchPatiently is searchJobs for the next part of an export. It waits while other searches use the
+// time that searches may take.
+func searchPatiently(p *page, f jobFilter, cursor string) (found jobSearch, err error) {
+	err = ops.Patiently(p.ctx(), func() error {
+		found, err = searchJobs(p, f, cursor, exportStep)
+		return err
+	})
+	return found, err
 }
 
 // An exportedJob is a job of an export.
@@ -75,23 +97,35 @@ type exportedJob struct {
 	Args     json.RawMessage `json:"args"`
 }
 
-// ndjsonWriter returns what writes a job as a line of JSON. Args that are not JSON are texts.
-func ndjsonWriter(w http.ResponseWriter) func(*queue.Job) error {
+// ndjsonWriter returns what writes a job, and a note, as a line of JSON. Args that are not JSON are texts.
+func ndjsonWriter(w http.ResponseWriter) (write func(*queue.Job) error, note func(string) error) {
 	encoder := json.NewEncoder(w)
+	note = func(text string) error { return encoder.Encode(map[string]string{"note": text}) }
 	return func(job *queue.Job) error {
 		args := json.RawMessage(job.Args)
 		if deep(args) || !json.Valid(args) {
 			args, _ = json.Marshal(strings.ToValidUTF8(string(job.Args), "�")) // a text alone
 		}
 		return encoder.Encode(exportedJob{job.ID, job.Queue, string(job.State), job.Kind, job.Priority.String(), job.Enqueued.UTC(), job.Due.UTC(), job.Ended.UTC(), job.Attempts, jobError(job), args})
-	}
+	}, note
 }
 
-// csvWriter returns what writes a job as a row of CSV, the first with the names of the columns.
-func csvWriter(w http.ResponseWriter) func(*queue.Job) error {
+// csvWriter returns what writes a job, and a note, as a row of CSV. The first row has the names of the
+// columns.
+func csvWriter(w http.ResponseWriter) (write func(*queue.Job) error, note func(string) error) {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"id", "queue", "state", "kind", "priority", "enqueued", "due", "ended", "attempts", "error", "args"})
-	out.Flush()
+	put := func(row ...string) error {
+		_ = out.Write(row) // Error returns it
+		out.Flush()
+		return out.Error()
+	}
+	columns := []string{"id", "queue", "state", "kind", "priority", "enqueued", "due", "ended", "attempts", "error", "args"}
+	_ = put(columns...)
+	note = func(text string) error {
+		row := make([]string, len(columns))
+		row[0] = text
+		return put(row...)
+	}
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
@@ -103,8 +137,6 @@ func csvWriter(w http.ResponseWriter) func(*queue.Job) error {
 		for i, cell := range row {
 			row[i] = escape.Cell(cell)
 		}
-		_ = out.Write(row)
-		out.Flush()
-		return out.Error()
-	}
+		return put(row...)
+	}, note
 }

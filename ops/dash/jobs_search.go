@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,11 @@ func searchJobs(p *page, f jobFilter, cursor string, limit int) (found jobSearch
 			cursor = ""
 		}
 		page, err := p.dash.ops.Search(p.ctx(), name, ops.SearchOptions{State: f.State, Match: match, Limit: limit - len(found.jobs), Cursor: cursor})
+		var busy *ops.BusyError
+		if i > 0 && errors.As(err, &busy) { // what was found in the queues before is not lost
+			found.next = name + "/"
+			break
+		}
 		if err != nil {
 			return found, err
 		}

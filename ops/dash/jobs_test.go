@@ -1,7 +1,9 @@
 package dash_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -166,6 +168,55 @@ func TestExportsQuoteWhatLooksLikeAFormula(t *testing.T) {
 		t.Errorf("the lines are %s", lines.body)
 	}
 	f.want(f.get("/jobs/export?queue=mail&format=xml"), http.StatusBadRequest)
+}
+
+func TestExportThatIsNotCompleteSaysSo(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for range 3 {
+		f.add("mail", "email.send", `{}`, queue.Options{})
+	}
+	const note = "Not complete: these are the first 2 jobs that match."
+	f.want(f.get("/jobs/export?queue=mail&format=ndjson&limit=2"), http.StatusOK, `{"note":"`+note+`"}`)
+	f.want(f.get("/jobs/export?queue=mail&format=csv&limit=2"), http.StatusOK, "\n"+note+",,,,,,,,,,\n")
+	for _, format := range []string{"csv", "ndjson"} {
+		if a := f.get("/jobs/export?queue=mail&limit=3&format=" + format); strings.Contains(a.body, "Not complete") || strings.Count(a.body, "email.send") != 3 {
+			t.Errorf("a file with all jobs: %s", a.body)
+		}
+	}
+	for _, limit := range []string{"0", "10001", "many"} {
+		f.want(f.get("/jobs/export?queue=mail&format=csv&limit="+limit), http.StatusBadRequest)
+	}
+}
+
+func TestExportWaitsForOtherSearches(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	f := setup(t, redistest.OpenOnce(t, proxy.URL))
+	id := f.add("mail", "email.send", `{}`, queue.Options{})
+	slow := proxy.HoldReply("", "email.send")
+	time.AfterFunc(270*time.Millisecond, slow.Release)            // more than the time of Redis that searches may save
+	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // it looks again, because the first search ended early
+	f.want(f.get("/jobs/export?queue=mail&format=ndjson"), http.StatusOK, id)
+}
+
+func TestExportThatFailsCutsTheConnection(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	f := setup(t, redistest.OpenOnce(t, proxy.URL))
+	for range 40 { // more than the buffers of a connection hold
+		f.add("mail", "email.send", `"`+strings.Repeat("a", 1<<19)+`"`, queue.Options{})
+	}
+	server := httptest.NewServer(f.dash)
+	t.Cleanup(server.Close)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jobs/export?queue=mail&format=ndjson", nil)
+	f.must(err)
+	answer, err := http.DefaultClient.Do(r)
+	f.must(err)
+	proxy.LoseCommands("mail")
+	if n, err := io.Copy(io.Discard, answer.Body); err == nil {
+		t.Errorf("a part of %d bytes looks like the whole file", n)
+	}
 }
 
 func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {

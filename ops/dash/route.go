@@ -34,6 +34,7 @@ type route struct {
 	every    time.Duration
 	rail     string
 	key      string
+	within   time.Duration // bounds the answer; zero means answerWithin
 
 	// Of an action, which is called by a form: it returns where to go, and what is said there.
 	action func(*page) (to string, said message, err error)
@@ -50,7 +51,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, live: true, every: 2 * time.Second},
 
 		{pattern: "GET /jobs", right: access.View, scope: anyQueue, template: "jobs", page: jobsPage, rail: "jobs", key: "j"},
-		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs},
+		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs, within: exportTime + answerWithin},
 		{pattern: "GET /jobs/question", right: access.View, scope: anyQueue, template: "question", page: questionPage},
 		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage, live: true, every: 2 * time.Second},
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
