@@ -52,15 +52,11 @@ func (f Format) ExplainLines(lines [][]byte) Explanation {
 	return e
 }
 
-// explainUnknown returns the format that reads most of the first line that is not blank,
-// in its wrapper if there is one.
+// explainUnknown returns the format that is nearest to most of the first lines, in its wrapper if there
+// is one.
 func explainUnknown(lines [][]byte) Explanation {
-	for _, line := range lines {
-		if line = trimStart(line); len(line) > 0 {
-			return Explanation{Choice: Choice{Format: nearest(line, maxWrappers)}}
-		}
-	}
-	return Explanation{Choice: Choice{Format: combined}}
+	format, _ := nearestOf(lines)
+	return Explanation{Choice: Choice{Format: format}}
 }
 
 // plain returns the format without its wrappers.
@@ -134,7 +130,7 @@ func (f Format) Explainer() func(line []byte) LineExplanation {
 		case f.keys != nil:
 			e.Fields, e.Problem = f.explainObject(line)
 		case f.fields != nil:
-			e.Fields, e.Problem = explainPairs(line, f.fields)
+			e.Fields, e.Problem = f.explainPairs(line)
 		default:
 			e.Fields, e.Problem = f.layouts.explain(line, e.Verdict == Parsed)
 		}
@@ -197,10 +193,10 @@ func (l *layout) explain(line []byte, read bool) (list []FieldValue, problem str
 			return list, fmt.Sprintf("no %q after %s, which begins with %q", part.end, part.name, shortened(rest))
 		}
 		if part.timed {
-			end = timeEnd(rest, end)
+			end = part.timeEnd(rest, end)
 		}
 		value := rest[:end]
-		if kind := mismatch(part.field, value); kind != "" && !read {
+		if kind := mismatch(part.field, value, part.order); kind != "" && !read {
 			return list, fmt.Sprintf("%s is no %s: %q", part.name, kind, shortened(value))
 		}
 		list = append(list, FieldValue{part.name, string(value)})
@@ -212,11 +208,11 @@ func (l *layout) explain(line []byte, read bool) (list []FieldValue, problem str
 }
 
 // mismatch returns what a value of a field should be and is not; empty if it may be one.
-func mismatch(field Field, value []byte) string {
+func mismatch(field Field, value []byte, order dateOrder) string {
 	ok := true
 	switch field {
 	case Time:
-		_, ok = readTime(value)
+		_, ok = readTime(value, order)
 	case Address:
 		ok = len(value) == 0 || client(withoutPort(value), nil).IsValid() || isHostName(value)
 	case Status:
@@ -277,7 +273,7 @@ func (f Format) explainObject(line []byte) (list []FieldValue, problem string) {
 			return list, fmt.Sprintf("the logger %s writes no requests: %s does", name, f.declared.Logger)
 		}
 	}
-	return list, missing(list, f.keys)
+	return list, missing(list, f.keys, f.order)
 }
 
 // valueOf returns the value of a key; empty if there is none.
@@ -290,20 +286,20 @@ func valueOf(list []FieldValue, key string) string {
 }
 
 // explainPairs returns the pairs of a line in logfmt.
-func explainPairs(line []byte, keys map[string]Field) (list []FieldValue, problem string) {
+func (f Format) explainPairs(line []byte) (list []FieldValue, problem string) {
 	for key, value := range logfmtPairs(line) {
 		list = append(list, FieldValue{string(key), string(value)})
 	}
 	paths := map[Field][]string{}
-	for key, field := range keys {
+	for key, field := range f.fields {
 		paths[field] = append(paths[field], key)
 	}
-	return list, missing(list, paths)
+	return list, missing(list, paths, f.order)
 }
 
 // missing says that a line has none of the keys of the address or of the time, or what the value of
 // the time or of the status is.
-func missing(list []FieldValue, paths map[Field][]string) string {
+func missing(list []FieldValue, paths map[Field][]string, order dateOrder) string {
 	found := func(field Field) (key, value string) {
 		for _, key := range paths[field] {
 			if value := valueOf(list, key); value != "" && value != "null" {
@@ -320,7 +316,7 @@ func missing(list []FieldValue, paths map[Field][]string) string {
 		if key == "" && !needless && len(paths[field]) > 0 {
 			return fmt.Sprintf("it has no key %s for the %s", strings.Join(paths[field], " or "), field)
 		}
-		if kind := mismatch(field, []byte(value)); key != "" && kind != "" {
+		if kind := mismatch(field, []byte(value), order); key != "" && kind != "" {
 			return fmt.Sprintf("%s is no %s: %q", key, kind, shortened([]byte(value)))
 		}
 	}

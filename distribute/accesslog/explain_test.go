@@ -44,7 +44,7 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		{"2026-11-20T14:00:05Z stdout F level=info ip=8.8.8.8 at=1", "cri:logfmt", "it has no key that is known for the address"},
 		{`{"message":"started","ip":"8.8.8.8"}`, "json", "it has no key that is known for the address"},
 		{`{"ClientIP":"8.8.8.8","EdgeResponseStatus":200}`, "cloudflare", "it has no key EdgeStartTimestamp for the time"},
-		{`{"time_iso8601":"10.10.2025 13:55","remote_addr":"8.8.8.8","status":200}`, "nginx-json", `time_iso8601 is no time: "10.10.2025 13:55"`},
+		{`{"time_iso8601":"10/10/2025 13:55","remote_addr":"8.8.8.8","status":200}`, "nginx-json", `time_iso8601 is no time: "10/10/2025 13:55"`},
 		{`{"time_iso8601":"2025-10-10T13:55:36Z","remote_addr":"8.8.8.8","status":"bad gateway"}`, "nginx-json", `status is no number: "bad gateway"`},
 		{`{"ts":1693840791.75,"logger":"http.log.error","request":{"client_ip":"8.8.8.8"}}`, "caddy", "the logger http.log.error writes no requests: http.log.access does"},
 		{`8.8.8.8 - - [10/Oct/2000:13:55:36 MST] "GET / HTTP/1.1" OK 23 "-" "-"`, "combined", `$time_local is no time: "10/Oct/2000:13:55:36 MST"`},
@@ -123,16 +123,22 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 func TestSuggestedLayoutReadsItsOwnLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, layout string }{
-		{`2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x 200`, `$time_iso8601 $field4 $field5 $remote_addr $rest`},
-		{`{"log":"2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x\n","stream":"stdout","time":"2025-10-10T13:55:36Z"}`, `docker:$time_iso8601 $field4 $field5 $remote_addr $rest`},
-		{`2025-10-10T13:55:36+02:00 8.8.8.8 GET /x 200`, `$time_iso8601 $remote_addr $rest`},
-		{`2025-10-10T13:55:36.123+02:00 GET /x 200 8.8.8.8 15`, `$time_iso8601 $field2 $field3 $field4 $remote_addr $rest`},
-		{"2025-10-10T13:55:36Z\t8.8.8.8\tGET\t/x\t200", "$time_iso8601\t$remote_addr\t$rest"},
-		{`2025-10-10T13:55:36Z 10/Oct/2025:13:55:36 +0000 8.8.8.8 GET /x`, `timestamp:$time_local $remote_addr $rest`},
+		{`2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x 200`, `$time_iso8601 $field3 $field4 $remote_addr $request_method $request_uri $status`},
+		{`{"log":"2025-10-10 13:55:36,123 INFO web 8.8.8.8 GET /x\n","stream":"stdout","time":"2025-10-10T13:55:36Z"}`, `docker:$time_iso8601 $field3 $field4 $remote_addr $request_method $request_uri`},
+		{`2025-10-10T13:55:36+02:00 8.8.8.8 GET /x 200`, `$time_iso8601 $remote_addr $request_method $request_uri $status`},
+		{`2025-10-10T13:55:36.123+02:00 GET /x 200 8.8.8.8 15`, `$time_iso8601 $request_method $request_uri $status $remote_addr $rest`},
+		{"2025-10-10T13:55:36Z\t8.8.8.8\tGET\t/x\t200", "$time_iso8601\t$remote_addr\t$request_method\t$request_uri\t$status"},
+		{`2025-10-10T13:55:36Z 10/Oct/2025:13:55:36 +0000 8.8.8.8 GET /x`, `timestamp:$time_local $remote_addr $request_method $request_uri`},
+		{`10.10.2025 13:55:36.123 [main] client=8.8.8.8 "GET /x HTTP/1.1" -> 200 (12 B)`, `$time [$field3] client=$remote_addr "$request" $field6> $status $rest`},
+		{`Fri Oct 10 13:55:36 2025|web|8.8.8.8|GET|/x?a=b|123|404`, `$time|$field2|$remote_addr|$request_method|$request_uri|$field6|$status`},
+		{`10.10.2025;13:55;8.8.8.8;/x`, `$date;$clock;$remote_addr;$rest`},
+		{`<8.8.8.8> {Fri, 10 Oct 2025 13:55:36 GMT} (GET /x?y=1) [200]`, `<$remote_addr> {$time} ($request_method $request_uri) [$status]$rest`},
+		{`id 1760169336 at 10/25/2025 13:55:36 from 8.8.8.8`, `$field1 $field2 $field3 $time_mdy $field6 $remote_addr`},
+		{`Oct 10, 2025 1:55:36 PM INFO 8.8.8.8`, `$time $field6 $remote_addr`},
 	} {
 		lines := byteLines([]string{c.line, c.line})
 		nearest := accesslog.Explain(lines).Format
-		layout := nearest.Wrapper() + accesslog.SuggestLayout(nearest.Unwrapped(lines))
+		layout := nearest.Wrapper() + accesslog.SuggestLayout(nearest.Unwrapped(lines)).Layout
 		if layout != c.layout {
 			t.Errorf("got %q, want %q: %s", layout, c.layout, c.line)
 			continue

@@ -36,16 +36,40 @@ const (
 	logger    // that wrote the line
 	clockZone // the offset of Clock from UTC; empty: it is not known
 	numFields
+
+	// The last ones are only for [ByKeys]: a Time, or a Date, of numbers without a dot between
+	// that ends with the year.
+	TimeDayFirst
+	TimeMonthFirst
+	DateDayFirst
+	DateMonthFirst
+	numKeyFields
 )
 
-var fieldNames = [numFields]string{
+var fieldNames = [numKeyFields]string{
 	Address: "address", Time: "time", Date: "date", Clock: "clock", Status: "status", Request: "request",
 	Method: "method", Host: "host", Path: "path", Protocol: "protocol", Referrer: "referrer", Agent: "agent",
 	User: "user", Bytes: "bytes", Duration: "duration", Country: "country", duration2: "duration2", duration3: "duration3", ended: "ended",
+	TimeDayFirst: "time_dmy", TimeMonthFirst: "time_mdy", DateDayFirst: "date_dmy", DateMonthFirst: "date_mdy",
 }
 
 // String returns the field's name, such as "address".
 func (f Field) String() string { return fieldNames[f] }
+
+// ordered returns the field of a line that a key is for, and the order of its date.
+func (f Field) ordered() (Field, dateOrder) {
+	switch f {
+	case TimeDayFirst:
+		return Time, dayFirst
+	case TimeMonthFirst:
+		return Time, monthFirst
+	case DateDayFirst:
+		return Date, dayFirst
+	case DateMonthFirst:
+		return Date, monthFirst
+	}
+	return f, unknownOrder
+}
 
 // values are the fields of a line as they are written in it; nil where the line
 // has no such field.

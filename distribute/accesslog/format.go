@@ -33,6 +33,7 @@ type Format struct {
 	utc      bool          // times without a zone are UTC
 	port     bool          // a port ends the address, also of an IPv6 address without brackets
 	unit     time.Duration // of a duration without one; zero: as W3C logs have it
+	order    dateOrder
 	// What explains a line: the layouts of a format that has some, the keys of one whose
 	// lines are objects, the fields of one whose lines are pairs, or for a format in a
 	// wrapper what takes the wrapper off and the format inside.
@@ -132,7 +133,7 @@ func (f Format) New(o Options) Parser {
 	if f.parser != nil {
 		return f.parser(o)
 	}
-	o.utc = f.utc
+	o.utc, o.order = f.utc, f.order
 	p := &fieldParser{
 		splitter: f.splitter(o.State), scope: o.scope(), times: newTimeReader(o), values: o.values(f.unit),
 		proxies: newProxyList(o), port: f.port, quick: f.layouts.quick(o, f.port),

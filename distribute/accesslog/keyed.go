@@ -69,28 +69,33 @@ var keyedNames = []string{"json", "logfmt"}
 // ByKeys returns the format of lines whose values have keys of the user's own: JSON
 // objects ("json"; a dot stands between the key of an object and a key in it), or pairs
 // key=value ("logfmt"). The keys of [Address] and [Time] are needed; [Date] and [Clock] are a time
-// with two keys.
+// with two keys. [TimeDayFirst] and the like are for dates such as 10/12/2025: without them a Time with
+// such a date is none, and a Date has the month first.
 func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	if !slices.Contains(keyedNames, kind) {
 		return Format{}, fmt.Errorf("format %q has no keys: they are of lines in json or logfmt", kind)
 	}
-	if keys[Address] == "" || keys[Time] == "" && (keys[Date] == "" || keys[Clock] == "") {
-		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
-	}
 	var parts []string
-	paths, fields := map[Field][]string{}, map[string]Field{}
-	for _, field := range slices.Sorted(maps.Keys(keys)) {
-		key := keys[field]
+	paths, fields, order := map[Field][]string{}, map[string]Field{}, unknownOrder
+	for _, given := range slices.Sorted(maps.Keys(keys)) {
+		key := keys[given]
+		field, dateOrder := given.ordered()
 		if strings.ContainsAny(key, ",()\x00\n") {
 			return Format{}, fmt.Errorf("format %s: the key %q has a comma or a bracket", kind, key)
 		}
 		if fields[key] != noField {
 			return Format{}, fmt.Errorf("format %s: the key %q is given for %s and for %s", kind, key, fields[key], field)
 		}
-		parts = append(parts, field.String()+"="+key)
-		paths[field], fields[key] = []string{key}, field
+		if paths[field] != nil {
+			return Format{}, fmt.Errorf("format %s: %s is a second key of the %s", kind, key, field)
+		}
+		parts = append(parts, given.String()+"="+key)
+		paths[field], fields[key], order = []string{key}, field, max(order, dateOrder)
 	}
-	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second}
+	if paths[Address] == nil || paths[Time] == nil && (paths[Date] == nil || paths[Clock] == nil) {
+		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
+	}
+	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second, order: order}
 	if kind == "json" {
 		return objectFormat(f, paths, ""), nil
 	}
@@ -138,7 +143,7 @@ func ParseKey(text string) (Field, string, error) {
 }
 
 // keyFields are the fields that a key of the user's own can be for.
-var keyFields = []Field{Address, Time, Date, Clock, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
+var keyFields = []Field{Address, Time, TimeDayFirst, TimeMonthFirst, Date, DateDayFirst, DateMonthFirst, Clock, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
 
 // objectFormat completes a format whose lines are JSON objects, of a logger as in [formats.Format].
 func objectFormat(f Format, paths map[Field][]string, logger string) Format {

@@ -25,7 +25,8 @@ type layoutPart struct {
 	plain  bool   // nothing but end, which is one or two bytes, decides where the value ends
 	stamp  bool   // a time in brackets ends it, before which it may have brackets too
 	timed  bool   // a time of a user's layout that a blank ends, and which may have blanks too
-	quoted bool   // in the value, a backslash takes away the meaning of a quote
+	order  dateOrder
+	quoted bool // in the value, a backslash takes away the meaning of a quote
 }
 
 func (l *layout) state() string { return "" }
@@ -61,7 +62,7 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 			return Unparsable
 		}
 		if part.timed {
-			end = timeEnd(rest, end)
+			end = part.timeEnd(rest, end)
 		}
 		if part.field != noField {
 			v[part.field] = rest[:end]
@@ -91,29 +92,44 @@ func (p *layoutPart) firstEnd(b []byte) int {
 	return p.valueEnd(b)
 }
 
-// timeEnd returns where a time ends whose first blank is at a place: a time of day may follow the
-// date, and an offset from UTC that. A blank follows the time.
-func timeEnd(b []byte, end int) int {
-	for goesOn(b, end) {
-		n := bytes.IndexByte(b[end+1:], ' ')
+// timeEnd returns where a time ends whose first blank is at a place: it may have several words. A blank
+// follows it.
+func (p *layoutPart) timeEnd(b []byte, end int) int {
+	const date = len("2000-10-10") // what is shorter is not even a date
+	short := end < date || lex.Lower(b[0])-'a' <= 'z'-'a'
+	for at := end; at < maxMoment && (short || goesOn(b, at)); {
+		n := bytes.IndexByte(b[at+1:min(len(b), maxMoment+1)], ' ')
 		if n < 0 {
 			break
 		}
-		if _, ok := readTime(b[:end+1+n]); !ok {
-			break
+		at += 1 + n
+		if _, ok := readTime(b[:at], p.order); ok {
+			end, short = at, false
 		}
-		end += 1 + n
 	}
 	return end
 }
 
 // goesOn reports whether a time may go on behind the blank at a place.
 func goesOn(b []byte, blank int) bool {
-	if len(b) < blank+len(" +0000") {
+	next := b[blank+1:]
+	if len(next) < 3 {
 		return false
 	}
-	next := b[blank+1:]
-	return (next[0] == '+' || next[0] == '-' || next[2] == ':') && next[1]-'0' <= 9
+	switch c := next[0]; {
+	case c == '+' || c == '-':
+		return next[1]-'0' <= 9
+	case c-'0' <= 9: // a time of day
+		return next[1] == ':' || next[1]-'0' <= 9 && next[2] == ':'
+	case c-'A' > 'Z'-'A' && c != 'a' && c != 'p':
+		return false
+	}
+	end := bytes.IndexByte(next[:min(len(next), len("CEST "))], ' ')
+	if end < 2 {
+		return false
+	}
+	_, isZone := zones[string(next[:end])]
+	return isZone || end == 2 && lex.Lower(next[1]) == 'm' // AM, PM
 }
 
 // setLast sets the value that b starts with, the last one of a line that ends before the
@@ -185,12 +201,15 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 				return nil, err
 			}
 		default:
-			field := piece.field
+			field, order := piece.field.ordered()
 			if found[field] { // the first one counts
 				field = noField
 			}
 			found[field] = true
-			l.parts = append(l.parts, layoutPart{name: piece.name, field: field})
+			if strings.HasSuffix(piece.name, "}t") {
+				order = notationOrder(piece.name)
+			}
+			l.parts = append(l.parts, layoutPart{name: piece.name, field: field, order: order})
 		}
 	}
 	before := l.head

@@ -76,6 +76,86 @@ func TestTimesOfLayoutsAreReadWhole(t *testing.T) {
 	}
 }
 
+// Applications write times in notations of their own, which no server has.
+func TestTimesOfApplicationsAreRead(t *testing.T) {
+	t.Parallel()
+	const want = "2025-10-11T03:04:05"
+	for _, c := range []struct{ layout, time, want string }{
+		{"$time", "11.10.2025 03:04:05", want},
+		{"$time", "11.10.25 03:04:05.123", want},
+		{"$time", "11.10.2025, 3:04:05", want},
+		{"$time", "2025.10.11 03:04:05", want},
+		{"$time", "11-Oct-2025 03:04:05.123", want},
+		{"$time", "11-OCT-25 03:04:05 AM", want},
+		{"$time", "11 October 2025 03:04:05 -0200", want + "-02:00"},
+		{"$time", "Sat, 11 Oct 2025 03:04:05 GMT", want + "Z"},
+		{"$time", "Saturday, October 11, 2025 3:04:05 AM", want},
+		{"$time", "Oct 11, 2025 12:04:05 AM", "2025-10-11T00:04:05"},
+		{"$time", "Oct 11, 2025 12:04:05 pm", "2025-10-11T12:04:05"},
+		{"$time", "Sat Oct 11 03:04:05 2025", want},
+		{"$time", "Sat Oct 11 03:04:05.678 2025", want},
+		{"$time", "Sat Oct 11 03:04:05 CEST 2025", want + "+02:00"},
+		{"$time", "20251011T030405Z", want + "Z"},
+		{"$time", "20251011-030405.123", want},
+		{"$time", "20251011030405", want},
+		{"$time", "20251011 03:04:05", want},
+		{"$time", "2025-10-11 03:04:05 UTC", want + "Z"},
+		{"$time", "2025-10-11 03:04:05+02", want + "+02:00"},
+		{"$time", "2025-10-11_03:04:05", want},
+		{"$time", "10/11/2025 3:04:05 AM", want},
+		{"$time_mdy", "10/11/2025 03:04:05", want},
+		{"$time_dmy", "11/10/2025 03:04:05", want},
+		{"$time_dmy", "11-10-25 03:04", "2025-10-11T03:04:00"},
+		{"$date_dmy;$clock", "11/10/2025;03:04:05", want},
+		{"$date_mdy;$clock", "10/11/2025;03:04:05", want},
+		{"$date;$clock", "11.10.2025;03:04:05", want},
+		{"%{%d.%m.%Y %H:%M:%S}t", "11.10.2025 03:04:05", want},
+		{"%{%d/%m/%Y %T}t", "11/10/2025 03:04:05", want},
+		{"%{%D %r}t", "10/11/25 03:04:05 AM", want},
+		{"%{%a %b %d %T %Y}t", "Sat Oct 11 03:04:05 2025", want},
+		{"%{begin:[%d/%m/%Y:%T}t.%{begin:msec_frac}t %{begin:%z]}t", "[11/10/2025:03:04:05.123 -0200]", want + "-02:00"},
+		{"$time", "11/10/2025 03:04:05", ""}, // or the 10th of November
+		{"$time", "31.9.2025 03:04:05", ""},
+		{"$time", "11.10.2025 24:04:05", ""},
+		{"$time", "11.10.2025 03:64:05", ""},
+		{"$time", "Oct 11, 2025 00:04:05 PM", ""},
+		{"$time", "Oct 11 03:04:05", ""},
+		{"$time", "99999999999999", ""},
+		{"$time", "11.Okt.2025 03:04:05", ""},
+		{"$time_dmy", "10/25/2025 03:04:05", ""},
+	} {
+		for _, ends := range []struct{ start, end string }{{"", " 8.8.8.8 GET /x"}, {"8.8.8.8 ", " +1 GET"}, {"8.8.8.8 ", " PMC:12"}, {"8.8.8.8 <", ">"}} {
+			if strings.HasSuffix(c.time, "PM") && !strings.HasPrefix(ends.end, ">") {
+				continue // without it, it is a time
+			}
+			address, field := "$remote_addr", " $method"
+			if strings.Contains(c.layout, "%") {
+				address, field = "%h", " %m"
+			}
+			layout := strings.NewReplacer("8.8.8.8", address, " GET /x", field, " +1 GET", field, " PMC:12", field).Replace(ends.start + "@" + ends.end)
+			f, err := accesslog.ByName(strings.Replace(layout, "@", c.layout, 1))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			p, got := f.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Time)}), ""
+			line := []byte(ends.start + c.time + ends.end)
+			counts := f.New(accesslog.Options{Zone: time.UTC})
+			for range 2 { // the second time, what the first line taught is used
+				record, verdict := counts.Parse(line)
+				if _, v := p.Parse(line); v == accesslog.Parsed {
+					got = strings.TrimSuffix(instantText(p.Values()), "+00:00")
+				} else if v != verdict {
+					t.Errorf("%s: verdicts %d and %d: %s", layout, v, verdict, line)
+				}
+				if want := c.want; got != want || verdict == accesslog.Parsed && want[10] == 'T' && !strings.HasSuffix(want, "+02:00") && !strings.HasPrefix(want, record.Day.String()) {
+					t.Errorf("%s: %q on %v, want %q: %s", c.layout, got, record.Day, want, line)
+				}
+			}
+		}
+	}
+}
+
 func TestOffsetOfOneLineIsNotThatOfTheNext(t *testing.T) {
 	t.Parallel()
 	f, err := accesslog.ByName(`$remote_addr $time_local $status`)

@@ -9,8 +9,8 @@ import (
 
 // A NoFormatError is the error for a file in no known format. It wraps [ErrNoFormat].
 type NoFormatError struct {
-	Nearest string // the name of the format that reads most of the first line that is not blank
-	Problem string // what of that line it cannot read
+	Nearest string // the name of the format that reads most of the first lines
+	Problem string // what of the first such line it cannot read
 }
 
 // Error returns a text that names the nearest format and what does not match.
@@ -26,13 +26,44 @@ func noFormat(lines [][]byte) error {
 	if kind := OtherLog("", lines); kind != "" {
 		return &OtherLogError{kind}
 	}
+	format, line := nearestOf(lines)
+	if len(line) == 0 {
+		return ErrNoFormat
+	}
+	return &NoFormatError{format.name, format.Explainer()(line).Problem}
+}
+
+// maxNearest is the number of lines, of those that are not blank, that decide on the nearest format.
+const maxNearest = 20
+
+// nearestOf returns the format that is nearest to most of the first lines, and the first of these lines:
+// an application also writes how it was started. It has no line if all are blank.
+func nearestOf(lines [][]byte) (format Format, first []byte) {
+	type candidate struct {
+		format Format
+		first  []byte
+		votes  int
+	}
+	var candidates []candidate
+	best, seen := candidate{format: combined}, 0
 	for _, line := range lines {
-		if line = trimStart(line); len(line) > 0 {
-			format := nearest(line, maxWrappers)
-			return &NoFormatError{format.name, format.Explainer()(line).Problem}
+		if line = trimStart(line); len(line) == 0 {
+			continue
+		}
+		if seen++; seen > maxNearest {
+			break
+		}
+		f := nearest(line, maxWrappers)
+		i := slices.IndexFunc(candidates, func(c candidate) bool { return c.format.name == f.name })
+		if i < 0 {
+			i = len(candidates)
+			candidates = append(candidates, candidate{format: f, first: line})
+		}
+		if candidates[i].votes++; candidates[i].votes > best.votes {
+			best = candidates[i]
 		}
 	}
-	return ErrNoFormat
+	return best.format, best.first
 }
 
 // nearest returns the format that reads most of a line, in at most depth wrappers.
@@ -70,7 +101,7 @@ func nearest(line []byte, depth int) Format {
 // address that is one.
 func (f Format) readOf(line []byte) (n int) {
 	for _, value := range f.Explainer()(line).Fields {
-		if n++; variables[value.Name].field == Address && RankAddress(value.Value) > 0 {
+		if n++; variables[value.Name].field == Address && Rank(Address, value.Value) > 0 {
 			n++
 		}
 	}

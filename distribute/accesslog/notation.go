@@ -30,13 +30,17 @@ func (e *LayoutError) Unwrap() error { return e.Err }
 // variables are what layouts have for values: the variables of nginx and the directives of Apache's
 // mod_log_config, with the argument in lower case where it names a header. Of several values for a
 // field in a layout, the one that stands first here is read. The last of the times are those of
-// %{…}t. The $date and $clock of a time in two places, and the durations that are added up, are
-// not nginx's.
+// %{…}t. A $time in any notation, with _dmy or _mdy one whose date has the day or the month first, the
+// $date and $clock of a time in two places, and the durations that are added up, are not nginx's.
 var variables = rankedVariables(`
 	address   $remote_addr $realip_remote_addr $proxy_protocol_addr $http_x_forwarded_for $proxy_add_x_forwarded_for
 	address   %a %h %{c}a %{c}h %{x-forwarded-for}i
-	time      $time_local $time_iso8601 $msec %t %{time}t %{sec}t
+	time      $time_local $time_iso8601 $msec $time %t %{time}t %{sec}t
+	time_dmy  $time_dmy
+	time_mdy  $time_mdy
 	date      $date
+	date_dmy  $date_dmy
+	date_mdy  $date_mdy
 	clock     $clock
 	status    $status %s
 	request   $request %r
@@ -87,7 +91,17 @@ func ByLayout(text string) (Format, error) {
 		return Format{}, &LayoutError{text, err}
 	}
 	l.findTimes()
-	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit()}, nil
+	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit(), order: l.order()}, nil
+}
+
+// order returns the order of the layout's dates.
+func (l *layout) order() (order dateOrder) {
+	for _, part := range l.parts {
+		if part.field == Time || part.field == Date {
+			order = max(order, part.order)
+		}
+	}
+	return order
 }
 
 // unit returns the unit of the layout's duration.
@@ -244,12 +258,6 @@ func readDirective(text string) (d apacheDirective, rest string, err error) {
 	return d, text[1:], nil
 }
 
-// readTimes are the notations of strftime that are read.
-var readTimes = []string{
-	"%d/%b/%Y:%H:%M:%S %z", "%d/%b/%Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M:%S %z",
-	"%d/%b/%Y:%H:%M:%S", "%d/%b/%Y %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M",
-}
-
 // joinTimes joins a %{…}t with those that follow it, such as the fraction of its seconds and its
 // offset, if the whole is a time that can be read. It returns its notation, and the text behind.
 func joinTimes(notation, text string) (string, string) {
@@ -288,20 +296,54 @@ func knownTime(notation string) (known, open, end string) {
 	if strings.HasPrefix(notation, "[") && strings.HasSuffix(notation, "]") {
 		open, notation, end = "[", notation[1:len(notation)-1], "]"
 	}
-	switch notation = timeNotations.Replace(notation); {
-	case slices.Contains([]string{"sec", "msec", "usec", "%s"}, notation):
+	w, _, ok := sampleOf(notation)
+	switch {
+	case !ok:
+		return "", "", ""
+	case w.epoch:
 		return "%{sec}t", open, end
-	case slices.Contains(readTimes, notation):
-		return "%{time}t", open, end
 	}
-	return "", "", ""
+	return "%{time}t", open, end
 }
+
+// notationOrder returns the order of the date that the value %{…}t has.
+func notationOrder(name string) dateOrder {
+	notation := cutMoment(strings.TrimSuffix(strings.TrimPrefix(name, "%{"), "}t"))
+	_, order, _ := sampleOf(strings.Trim(notation, "[]"))
+	return order
+}
+
+// sampleOf reads a sample of a notation of strftime, and returns the order in which its date must be
+// read; ok reports whether it can be.
+func sampleOf(notation string) (w written, order dateOrder, ok bool) {
+	text := sampleTexts.Replace(notation)
+	if strings.Contains(text, "%") {
+		return w, 0, false
+	}
+	for order = unknownOrder; order <= monthFirst; order++ {
+		w, ok = readTime([]byte(text), order)
+		if ok && !w.dateOnly && w.date == sampleDay && w.minute == sampleMinute {
+			return w, order, true
+		}
+	}
+	return w, 0, false
+}
+
+// The sample is of Monday, 2023-09-25, 16:05:06.123456 UTC: no number of it may be another one.
+var (
+	sampleDay, _ = dateDay(2023, 9, 25)
+	sampleTexts  = strings.NewReplacer(
+		"msec_frac", "123", "usec_frac", "123456", "msec", "1695657906123", "usec", "1695657906123456", "sec", "1695657906", "%s", "1695657906",
+		"%Y", "2023", "%y", "23", "%m", "09", "%b", "Sep", "%h", "Sep", "%B", "September", "%d", "25", "%e", "25", "%a", "Mon", "%A", "Monday",
+		"%F", "2023-09-25", "%D", "09/25/23", "%c", "Mon Sep 25 16:05:06 2023",
+		"%H", "16", "%k", "16", "%I", "04", "%l", "4", "%p", "PM", "%P", "pm", "%M", "05", "%S", "06", "%T", "16:05:06", "%R", "16:05", "%r", "04:05:06 PM",
+		"%z", "+0000", "%Z", "UTC",
+	)
+)
+
+const sampleMinute = 16*60 + 5
 
 // cutMoment cuts off whether a time is that of the request or of the answer.
 func cutMoment(notation string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(notation, "begin:"), "end:")
 }
-
-// timeNotations are long forms of notations; all times may have a fraction.
-var timeNotations = strings.NewReplacer("%F", "%Y-%m-%d", "%T", "%H:%M:%S", "%R", "%H:%M",
-	".msec_frac", "", ".usec_frac", "", ",msec_frac", "", ",usec_frac", "")

@@ -72,7 +72,8 @@ type Options struct {
 	// State is that of a parser which read the earlier lines of the same file.
 	State string
 
-	utc bool // the format defines times without a zone as UTC
+	utc   bool      // the format defines times without a zone as UTC
+	order dateOrder // of the format's dates
 }
 
 // local returns the zone of times that lines have without one.
@@ -93,7 +94,7 @@ func (o Options) scope() scope {
 
 // values returns the values of a parser, with the unit of durations.
 func (o Options) values(unit time.Duration) Values {
-	return Values{unit: unit, local: o.local(), stated: o.Local}
+	return Values{unit: unit, local: o.local(), stated: o.Local, order: o.order}
 }
 
 // wholeLines is the part of a parser none of whose lines goes on in the next one.

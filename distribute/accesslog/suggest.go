@@ -3,163 +3,313 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
-
-	"skidway/distribute/accesslog/internal/lex"
 )
 
-// SuggestLayout returns a layout for [ByLayout] that reads the address of most of the lines: it
-// has the first public address, or else the first one, and the first time of the first line where
-// they stand there, and names for all else. It is empty if there is none.
-func SuggestLayout(lines [][]byte) string {
-	layout, most := "", 0
+// A Suggestion is a layout that reads lines in no known format.
+type Suggestion struct {
+	Layout string // for [ByLayout]; empty if there is none
+	// Ambiguous reports whether its dates may also have the month first: the lines do not tell.
+	Ambiguous bool
+}
+
+// SuggestLayout returns a layout that reads the address of most of the lines: it has the first public
+// address, or else the first one, and the time of one of the first lines where they stand there; the
+// request and the status if they are found; and names for all else.
+func SuggestLayout(lines [][]byte) Suggestion {
+	tried := 0
 	for _, line := range lines {
 		line = bytes.TrimRight(trimStart(line), "\r")
 		if len(line) == 0 {
 			continue
 		}
-		for _, s := range separators {
-			text, ok := layoutOf(line, s)
-			if !ok {
-				continue
-			}
-			format, err := ByLayout(text)
-			if err != nil {
-				continue
-			}
-			if read := format.addresses(lines); read > most && !format.choice(lines).Unsure() {
-				layout, most = text, read
-			}
+		if tried++; tried > maxNearest {
+			break
 		}
-		break
+		if s := suggestFor(line, lines); s.Layout != "" {
+			return s
+		}
 	}
-	return layout
+	return Suggestion{}
 }
 
-// addresses returns the number of lines of which the format reads an address and a time.
-func (f Format) addresses(lines [][]byte) (n int) {
-	parser := f.New(Options{})
-	for _, line := range lines {
-		if record, verdict := parser.Parse(line); verdict == Parsed && record.Addr.IsValid() {
-			n++
+// suggestFor returns the layout of a line that reads the address of most of the lines.
+func suggestFor(line []byte, lines [][]byte) (s Suggestion) {
+	best, most := lineLayout{}, 0
+	for _, order := range []dateOrder{unknownOrder, dayFirst, monthFirst} {
+		for _, cut := range wordCutters {
+			l := lineLayout{line: line, words: cut(line)}
+			if !l.find(order) {
+				continue
+			}
+			read := l.read(lines, false)
+			switch {
+			case read > most && (l.sure || !best.sure), read > 0 && l.sure && !best.sure:
+				best, most, s.Ambiguous = l, read, false
+			case read == most && order == monthFirst && best.order == dayFirst:
+				s.Ambiguous = true
+			}
 		}
 	}
-	return n
+	if most == 0 {
+		return s
+	}
+	best.addRequest(lines, most)
+	best.addStatus(lines, most)
+	s.Layout = best.text()
+	return s
 }
 
 // hasTime reports whether a time stands anywhere in a line.
 func hasTime(line []byte) bool {
-	for _, s := range separators {
-		if _, _, ok := findTime(line, lineWords(line, s)); ok {
-			return true
+	for _, cut := range wordCutters {
+		l := lineLayout{line: line, words: cut(line)}
+		for _, order := range []dateOrder{unknownOrder, dayFirst} {
+			if l.findTime(order) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// separators are what may stand between the fields of a line: a character that no field
-// has, or any of some.
-var separators = [...]string{"|", "\t", ";", " \t|;,\"'[](){}<>="}
+// A lineLayout is the layout that a line seems to have.
+type lineLayout struct {
+	line  []byte
+	words []span
+	marks []mark // in the order of the line
+	order dateOrder
+	sure  bool // the time is no number, which may also be something else, and no date alone
+}
 
-// A span is a part of a line.
-type span struct{ start, end int }
+// A mark is a part of a line, of one or more words, that has a name in the layout.
+type mark struct {
+	span
+	name string
+}
 
-// layoutOf returns the layout of a line.
-func layoutOf(line []byte, separators string) (string, bool) {
-	words := lineWords(line, separators)
-	at, name, ok := findTime(line, words)
-	if !ok {
-		return "", false
+// add adds a mark, unless a word of it has one.
+func (l *lineLayout) add(m mark) bool {
+	i := 0
+	for ; i < len(l.marks) && l.marks[i].start < m.end; i++ {
+		if l.marks[i].end > m.start {
+			return false
+		}
+	}
+	l.marks = slices.Insert(l.marks, i, m)
+	return true
+}
+
+// find marks the time and the address, and reports whether there are both.
+func (l *lineLayout) find(order dateOrder) bool {
+	if !l.findTime(order) {
+		return false
 	}
 	best, rank := span{}, 0
-	for _, w := range words {
-		if r := RankAddress(string(line[w.start:w.end])); r > rank && (w.start >= at.end || w.end <= at.start) {
+	for _, w := range l.words {
+		inTime := slices.ContainsFunc(l.marks, func(m mark) bool { return w.start < m.end && m.start < w.end })
+		if r := Rank(Address, string(l.value(w))); r > rank && !inTime {
 			best, rank = w, r
 		}
 	}
-	if rank == 0 {
-		return "", false
-	}
-	return writeLayout(line, words, at, name, best), true
+	return rank > 0 && l.add(mark{best, "$remote_addr"})
 }
 
-// writeLayout writes a layout with a name for each word up to the address and the time.
-func writeLayout(line []byte, words []span, at span, name string, addr span) string {
-	var text strings.Builder
-	end := 0
-	for i := 0; i < len(words); i++ {
-		w, variable := words[i], fmt.Sprintf("$field%d", i+1)
-		switch {
-		case w.start == at.start:
-			w, variable = at, name
-		case w == addr:
-			variable = "$remote_addr"
-		case w.start > at.start && w.end <= at.end: // a further word of the time
-			continue
-		}
-		text.Write(line[end:w.start])
-		text.WriteString(variable)
-		if end = w.end; end >= max(at.end, addr.end) {
-			break
+func (l *lineLayout) value(s span) []byte { return l.line[s.start:s.end] }
+
+// maxTimeWords is the number of words that a time may have.
+const maxTimeWords = 7
+
+// findTime marks the first time: best one with a date and a time of day, then these in two places, then a
+// number or a date alone.
+func (l *lineLayout) findTime(order dateOrder) bool {
+	l.order = order
+	var other mark
+	for i, first := range l.words {
+		for last := min(i+maxTimeWords, len(l.words)) - 1; last >= i; last-- {
+			at := span{first.start, l.words[last].end}
+			w, ok := readTime(l.value(at), order)
+			switch {
+			case !ok:
+			case !w.dateOnly && !w.epoch:
+				l.sure = true
+				return l.add(mark{at, timeName(l.value(at), order)})
+			case other.name == "":
+				other = mark{at, timeName(l.value(at), order)}
+			}
 		}
 	}
-	if end < len(line) {
-		text.WriteByte(line[end])
+	return l.findDateAndClock(order) || other.name != "" && l.add(other)
+}
+
+// timeName returns the name of a time.
+func timeName(value []byte, order dateOrder) string {
+	w, ok := plainTime(value)
+	switch {
+	case ok && w.epoch:
+		return "$msec"
+	case ok && isStampDate(value):
+		return "$time_local"
+	case ok:
+		return "$time_iso8601"
+	}
+	return "$time" + orderSuffix[order]
+}
+
+var (
+	orderSuffix = [...]string{dayFirst: "_dmy", monthFirst: "_mdy"}
+	dateFields  = [...]Field{Date, DateDayFirst, DateMonthFirst}
+)
+
+// findDateAndClock marks the first date, and the first time of day behind it.
+func (l *lineLayout) findDateAndClock(order dateOrder) bool {
+	for i, date := range l.words {
+		if Rank(dateFields[order], string(l.value(date))) == 0 {
+			continue
+		}
+		for _, clock := range l.words[i+1:] {
+			if Rank(Clock, string(l.value(clock))) > 0 {
+				name := "$date"
+				if Rank(Date, string(l.value(date))) == 0 {
+					name += orderSuffix[order]
+				}
+				l.sure = true
+				return l.add(mark{date, name}) && l.add(mark{clock, "$clock"})
+			}
+		}
+	}
+	return false
+}
+
+// addRequest marks the request, or its method and what follows, if most lines are still read.
+func (l *lineLayout) addRequest(lines [][]byte, most int) {
+	for i, w := range l.words {
+		extended := *l
+		extended.marks = slices.Clone(l.marks)
+		switch {
+		case Rank(Request, string(l.value(w))) > 0:
+			extended.add(mark{w, "$request"})
+		case isMethod(l.value(w)) && i+1 < len(l.words) && Rank(Path, string(l.value(l.words[i+1]))) > 0:
+			extended.add(mark{w, "$request_method"})
+			extended.add(mark{l.words[i+1], "$request_uri"})
+		default:
+			continue
+		}
+		if extended.read(lines, false) >= most {
+			*l = extended
+			return
+		}
+	}
+}
+
+// addStatus marks the status, if most lines are still read and have one there.
+func (l *lineLayout) addStatus(lines [][]byte, most int) {
+	for _, w := range l.words {
+		if Rank(Status, string(l.value(w))) == 0 {
+			continue
+		}
+		extended := *l
+		extended.marks = slices.Clone(l.marks)
+		if extended.add(mark{w, "$status"}) && extended.read(lines, true) >= most {
+			*l = extended
+			return
+		}
+	}
+}
+
+// text returns the layout, with a name for each word up to the last mark.
+func (l *lineLayout) text() string {
+	var text strings.Builder
+	end, marks := 0, l.marks
+	for i, w := range l.words {
+		if len(marks) == 0 {
+			break
+		}
+		name := fmt.Sprintf("$field%d", i+1)
+		switch {
+		case w.start < end: // a further word of the time
+			continue
+		case w.start == marks[0].start:
+			w, name, marks = marks[0].span, marks[0].name, marks[1:]
+		}
+		text.Write(l.line[end:w.start])
+		text.WriteString(name)
+		end = w.end
+	}
+	if end < len(l.line) {
+		text.WriteByte(l.line[end])
 		text.WriteString("$rest")
 	}
 	return text.String()
 }
 
-// lineWords returns what stands between the separators of a line. Quoted text is one word.
-func lineWords(line []byte, separators string) (words []span) {
-	isSeparator := func(c byte) bool { return strings.IndexByte(separators, c) >= 0 }
-	for i := 0; i < len(line); {
-		if line[i] == '"' {
-			if end := lex.StringEnd(line[i:], 1); end > 1 {
-				words = append(words, span{i + 1, i + end})
-				i += end + 1
-				continue
-			}
-		}
-		if isSeparator(line[i]) {
-			i++
+// read returns the number of lines of which the layout reads a time and an address, and if status is true
+// a status; 0 if they are too few.
+func (l *lineLayout) read(lines [][]byte, status bool) (n int) {
+	format, err := ByLayout(l.text())
+	if err != nil {
+		return 0
+	}
+	parser, all := format.New(Options{Fields: Fields(Status)}), 0
+	for _, line := range lines {
+		if len(trimStart(line)) == 0 {
 			continue
 		}
-		start := i
-		for i < len(line) && !isSeparator(line[i]) {
-			i++
+		all++
+		record, verdict := parser.Parse(line)
+		if verdict != Parsed || !record.Addr.IsValid() {
+			continue
 		}
-		words = append(words, span{start, i})
-	}
-	return words
-}
-
-// findTime returns where the first time of a line stands, and the variable for it.
-func findTime(line []byte, words []span) (at span, name string, ok bool) {
-	for i, first := range words {
-		for last := min(i+2, len(words)-1); last >= i; last-- { // with a date, a clock and an offset
-			value := line[first.start:words[last].end]
-			if _, ok := readTime(value); !ok {
-				continue
-			}
-			switch {
-			case value[2] == '/':
-				name = "$time_local"
-			case lex.Number(value[:10]) >= 0:
-				name = "$msec"
-			default:
-				name = "$time_iso8601"
-			}
-			return span{first.start, words[last].end}, name, true
+		if value, _ := parser.Values().Get(Status); !status || Rank(Status, string(value)) > 0 {
+			n++
 		}
 	}
-	return span{}, "", false
+	if 10*n < 6*all {
+		return 0
+	}
+	return n
 }
 
-// RankAddress returns how much a value is like the client's address: 2 if it is an address, or
-// begins a list of addresses or an array in JSON, with a public one, 1 if with none, and 0 if it is
-// something else.
-func RankAddress(value string) int {
+// Rank returns how much a value is like one of a field: 0 if it is something else, and more the more
+// likely it is. A list of addresses, or an array of them in JSON, ranks higher with a public one, and a
+// time higher than a date alone. Only values of [Address], [Time], [Date], [Clock], [Status], [Request],
+// [Method] and [Path] rank, and those of times and dates with the day or the month first.
+func Rank(field Field, value string) int {
+	switch base, order := field.ordered(); base {
+	case Address:
+		return rankAddress(value)
+	case Time:
+		w, ok := readTime([]byte(value), order)
+		return rankIf(ok) * (1 + rankIf(!w.dateOnly))
+	case Clock:
+		_, ok := readClock([]byte(value))
+		return rankIf(ok)
+	case Date:
+		_, ok := columnDate([]byte(value))
+		_, free := freeDate([]byte(value), nil, order)
+		return rankIf(ok || free)
+	case Request:
+		method, rest, _ := strings.Cut(value, " ")
+		return rankIf(isMethod([]byte(method)) && rest != "")
+	case Status:
+		return rankIf(slices.Contains(statuses, value))
+	case Method:
+		return rankIf(isMethod([]byte(value)))
+	case Path:
+		return rankIf(strings.HasPrefix(value, "/"))
+	}
+	return 0
+}
+
+func rankIf(ok bool) int {
+	if ok {
+		return 1
+	}
+	return 0
+}
+
+func rankAddress(value string) int {
 	if array, ok := strings.CutPrefix(value, "[\""); ok {
 		value, _, _ = strings.Cut(array, "\"")
 	}
@@ -173,24 +323,14 @@ func RankAddress(value string) int {
 	return 2
 }
 
-// RankTime returns how much a value is like the time of a line: 2 if it is a time that is read
-// without naming its notation, 1 if it is a date, and 0 if it is something else.
-func RankTime(value string) int {
-	times := newTimeReader(Options{})
-	_, ok := times.read([]byte(value))
-	switch {
-	case !ok:
-		return 0
-	case len(value) == dateLen && value[4] == '-':
-		return 1
-	}
-	return 2
+// statuses are those that servers answer with: other numbers of three digits are sizes or durations.
+var statuses = strings.Fields(`101 200 201 202 203 204 206 207 301 302 303 304 307 308
+	400 401 402 403 404 405 406 408 409 410 411 412 413 414 415 416 417 418 421 422 423 425 426 428 429 431 444 451 499
+	500 501 502 503 504 505 507 508 511 520 521 522 523 524 525 526 527 530`)
+
+// isMethod reports whether a word is a method of HTTP.
+func isMethod(word []byte) bool {
+	return slices.Contains(methods, string(word))
 }
 
-// RankClock returns 1 if a value is a time of day, and 0 if it is something else.
-func RankClock(value string) int {
-	if _, ok := readClock([]byte(value)); ok {
-		return 1
-	}
-	return 0
-}
+var methods = []string{"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"}

@@ -15,9 +15,12 @@ import (
 //	971211336                     seconds since 1970, also milliseconds (13 digits),
 //	                              microseconds (16) and nanoseconds (19)
 //
+// and in those of [readMoment].
+//
 // Seconds may have a fraction.
 type timeReader struct {
 	calendar calendar
+	order    dateOrder
 	last     timePattern // of the last time
 	day      Day         // on which it was
 
@@ -33,7 +36,7 @@ type timeReader struct {
 }
 
 func newTimeReader(o Options) timeReader {
-	return timeReader{calendar: newCalendar(o)}
+	return timeReader{calendar: newCalendar(o), order: o.order}
 }
 
 // read returns the day of a time, all of b, and whether it is one.
@@ -41,7 +44,7 @@ func (r *timeReader) read(b []byte) (Day, bool) {
 	if r.last.matches(b) {
 		return r.day, true
 	}
-	w, ok := readTime(b)
+	w, ok := readTime(b, r.order)
 	if !ok {
 		return 0, false
 	}
@@ -71,9 +74,23 @@ type written struct {
 }
 
 // readTime reads a time in any notation.
-func readTime(b []byte) (written, bool) {
+func readTime(b []byte, order dateOrder) (written, bool) {
+	w, ok := plainTime(b)
+	if !ok && !isStampDate(b) {
+		return readMoment(b, order)
+	}
+	return w, ok
+}
+
+// isStampDate reports whether b begins as a time of the Common Log Format does.
+func isStampDate(b []byte) bool {
+	return len(b) >= len("10/Oct/2000:13:55:36") && b[2] == '/' && b[6] == '/' && (b[11] == ':' || b[11] == ' ')
+}
+
+// plainTime reads a time in a notation that many servers write.
+func plainTime(b []byte) (written, bool) {
 	switch {
-	case len(b) >= len("10/Oct/2000:13:55:36") && b[2] == '/' && b[6] == '/' && (b[11] == ':' || b[11] == ' '):
+	case isStampDate(b):
 		date, ok := dateDay(lex.Number(b[7:11]), lex.MonthNumber(b[3:6]), lex.Number(b[:2]))
 		return withClock(b, date, 12, ok)
 	case len(b) >= len("2000-10-10T13:55") && b[4] == '-' && b[7] == '-' && (b[10] == 'T' || b[10] == ' '):
@@ -153,7 +170,7 @@ const epochLen = 10
 // if the format defines their zone, and empty if it is not known.
 func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 	if len(date) == 0 || string(date) != string(r.date) {
-		day, ok := twoFieldDate(date)
+		day, ok := twoFieldDate(date, r.order)
 		if !ok {
 			return 0, false
 		}
@@ -220,13 +237,18 @@ func padClock(clock []byte, padded *[clockLen]byte) []byte {
 	return padded[:]
 }
 
-// twoFieldDate reads a date as columnDate does, or written as 1/2/06 or 01/02/2006, the
-// month first.
-func twoFieldDate(b []byte) (Day, bool) {
+// twoFieldDate reads a date as columnDate and freeDate do, or written as 1/2/06 or 01/02/2006: the
+// month is first if the order is not known.
+func twoFieldDate(b []byte, order dateOrder) (Day, bool) {
 	if day, ok := columnDate(b); ok {
 		return day, true
 	}
-	return americanDate(b)
+	if order != dayFirst {
+		if day, ok := americanDate(b); ok {
+			return day, true
+		}
+	}
+	return freeDate(b, nil, order)
 }
 
 // americanDate reads a date written as 1/2/06 or 01/02/2006, the month first.
@@ -246,4 +268,81 @@ func americanDate(b []byte) (Day, bool) {
 		return 0, false
 	}
 	return dateDay(n, lex.Number(month), lex.Number(day))
+}
+
+// A timePattern is a time of which digits of the seconds may differ: other times that have it
+// are of the same minute. If it is one since 1970, two digits and those of its fraction may, and
+// the others are of the same day in UTC.
+type timePattern struct {
+	size  int // of the time, in bytes; 0: none has the pattern
+	words [maxTime / 8]timeWord
+}
+
+// maxTime is the length of the longest time that has a pattern.
+const maxTime = 40
+
+// A timeWord is a part of a time, eight bytes from a place on, of which some may differ.
+type timeWord struct {
+	at    int
+	value uint64 // zero where a digit may differ
+	// room is what may be added to the difference of each byte until its highest bit is set.
+	room uint64
+}
+
+// clear makes the pattern one that no time has.
+func (p *timePattern) clear() { p.size = 0 }
+
+// set sets the pattern to that of a time in whose bytes from seconds up to after digits may
+// differ; the first of them is at most tens, or else the pattern does not tell that it is no time.
+func (p *timePattern) set(b []byte, seconds, after int, tens byte) {
+	if len(b) < 8 || len(b) > maxTime {
+		p.clear()
+		return
+	}
+	p.size = len(b)
+	for n := range p.words {
+		w := timeWord{at: min(8*n, len(b)-8)} // the last words overlap
+		for i := range 8 {
+			value, room := b[w.at+i], byte(127)
+			if place := w.at + i; place >= seconds && place < after && value-'0' <= 9 {
+				value, room = '0', 127-9
+				if place == seconds {
+					room = 127 - tens
+				}
+			}
+			w.value |= uint64(value) << (8 * i)
+			w.room |= uint64(room) << (8 * i)
+		}
+		p.words[n] = w
+	}
+}
+
+// begins reports whether a time at a place of the line has the pattern. What follows it there may
+// be anything.
+func (p *timePattern) begins(line []byte, at int) bool {
+	if p.size == 0 || uint(at)+uint(p.size) > uint(len(line)) {
+		return false
+	}
+	b, w := line[at:at+p.size], &p.words
+	differs := w[0].differs(b) | w[1].differs(b)
+	if p.size > 2*8 {
+		differs |= w[2].differs(b)
+		if p.size > 3*8 {
+			differs |= w[3].differs(b)
+			if p.size > 4*8 {
+				differs |= w[4].differs(b)
+			}
+		}
+	}
+	return differs&(0x80*eachByte) == 0
+}
+
+// matches reports whether a time has the pattern.
+func (p *timePattern) matches(b []byte) bool { return len(b) == p.size && p.begins(b, 0) }
+
+// differs returns bytes without their highest bits if the part of a time is as the word has it.
+func (w *timeWord) differs(b []byte) uint64 {
+	// A digit, or another byte up to 9 more than '0' has a difference of at most 9.
+	x := binary.LittleEndian.Uint64(b[w.at:]) ^ w.value
+	return x&(0x7f*eachByte) + w.room | x
 }

@@ -29,6 +29,7 @@ type Values struct {
 	unit time.Duration // of a duration that is a number; zero: a second, or by its notation
 	// The zones of times that have none, as in a calendar.
 	local, stated *time.Location
+	order         dateOrder
 }
 
 // Get returns a field as it is written in the line, without its quotes, and with what the
@@ -101,7 +102,7 @@ func (v *Values) Time() (Instant, bool) {
 	if v.raw[Date] != nil && v.raw[Clock] != nil {
 		w, ok = v.twoFields()
 	} else {
-		w, ok = readTime(v.raw[Time])
+		w, ok = readTime(v.raw[Time], v.order)
 	}
 	if !ok {
 		return Instant{}, false
@@ -124,7 +125,7 @@ func (v *Values) zone() *time.Location {
 
 // twoFields reads a time whose date and time of day are two fields.
 func (v *Values) twoFields() (w written, ok bool) {
-	date, ok := twoFieldDate(v.raw[Date])
+	date, ok := twoFieldDate(v.raw[Date], v.order)
 	if !ok {
 		return w, false
 	}
@@ -189,8 +190,8 @@ func (v *Values) Duration() (time.Duration, bool) {
 
 // untilEnd returns the time between the two times of a line.
 func (v *Values) untilEnd() (time.Duration, bool) {
-	start, ok := readTime(v.raw[Time])
-	end, hasEnd := readTime(v.raw[ended])
+	start, ok := readTime(v.raw[Time], v.order)
+	end, hasEnd := readTime(v.raw[ended], v.order)
 	if !ok || !hasEnd {
 		return 0, false
 	}

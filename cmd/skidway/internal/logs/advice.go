@@ -12,71 +12,166 @@ import (
 
 // advice says what to do about a file in no known format.
 func (e *explainedFile) advice() string {
-	wrapper := e.Format.Wrapper()
-	if len(e.lines) == 0 {
+	command := fmt.Sprintf("skidway logs count --format %s'…' %s", e.Format.Wrapper(), shellText(e.path))
+	if e.options != "" {
+		command = fmt.Sprintf("skidway logs count %s %s", e.options, shellText(e.path))
+	}
+	switch {
+	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
+	case e.layout.Layout != "":
+		return fmt.Sprintf("%s has no known format: what is shown above is how the nearest one fails. This layout reads %s (if $remote_addr is not the client, put that name where its address is%s): %s",
+			e.path, e.reads, ambiguousText(e.layout), command)
+	case e.reads != "":
+		return fmt.Sprintf("%s has no known format. The keys of its address and its time read %s (if they are others, name these): %s", e.path, e.reads, command)
+	case e.options != "":
+		return fmt.Sprintf("%s has no known format. Name the keys of its address and its time%s: %s", e.path, timelessText(e.sample), command)
 	}
-	if kind := e.Format.Keyed(); kind != "" {
-		return fmt.Sprintf("%s has no known format. Name the keys of its address and its time%s: skidway logs count --format %s%s --field address=%s%s %s",
-			e.path, timelessText(e.sample), wrapper, kind, keyText(addressKey(e.sample), "ADDRESS_KEY"), timeOptions(e.sample), shellText(e.path))
+	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: %s", e.path, command)
+}
+
+// ambiguousText says that the day of dates may be the month; it is empty if it is known.
+func ambiguousText(s accesslog.Suggestion) string {
+	if !s.Ambiguous {
+		return ""
 	}
-	if e.layout != "" {
-		return fmt.Sprintf("%s has no known format: what is shown above is how the nearest one fails. This layout reads it (first line: %s; if that is not the client, put $remote_addr where its address is): skidway logs count --format %s%s %s",
-			e.path, e.reads, wrapper, shellText(e.layout), shellText(e.path))
+	return "; if its dates have the month first, write _mdy for _dmy"
+}
+
+// advise sets the options that read a file in no known format, and what they read of its lines.
+func (e *explainedFile) advise(lines [][]byte) {
+	if kind := e.Format.Keyed(); kind != "" && len(e.sample) > 0 {
+		var pairs []string
+		e.options = "--format " + e.Format.Wrapper() + kind
+		for _, k := range chooseKeys(e.sample) {
+			e.options += " --field " + k.field.String() + "=" + keyText(k.name, strings.ToUpper(k.field.String())+"_KEY")
+			pairs = append(pairs, k.field.String()+"="+k.name)
+		}
+		e.reads = readsText(e.Format.Wrapper()+kind+"("+strings.Join(pairs, ",")+")", lines)
+		if e.reads != "" || kind == "json" {
+			return
+		}
 	}
-	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: skidway logs count --format %s'…' %s",
-		e.path, wrapper, shellText(e.path))
+	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
+		e.layout, e.options = s, "--format "+e.Format.Wrapper()+shellText(s.Layout)
+		e.reads = readsText(e.Format.Wrapper()+s.Layout, lines)
+	}
+}
+
+// readsText says how many lines a format reads, and what of the first one; it is empty if it reads none.
+func readsText(name string, lines [][]byte) string {
+	format, err := accesslog.ByName(name)
+	if err != nil {
+		return "" // a key is not known
+	}
+	c, explain := format.ExplainLines(lines), format.Explainer()
+	for _, line := range lines {
+		if l := explain(line); l.Verdict == accesslog.Parsed {
+			return fmt.Sprintf("%d of its first %d lines, of the first one %s", c.Votes, c.Lines, recordText(l.Record))
+		}
+	}
+	return ""
 }
 
 // timelessText says that lines have no time; it is empty if they have one.
 func timelessText(lines []accesslog.LineExplanation) string {
-	if bestKey(lines, accesslog.RankTime, nil) != "" {
+	if timeKeys(lines)[0].name != "" {
 		return ""
 	}
 	return " (no value of its first lines is a time in a notation that is read, and without one no line is counted)"
 }
 
-// timeOptions returns the options for the time of lines, which may be in two values.
-func timeOptions(lines []accesslog.LineExplanation) string {
-	key := bestKey(lines, accesslog.RankTime, []string{"expir", "modif", "birth"})
-	clock := bestKey(lines, accesslog.RankClock, nil)
-	if clock != "" && bestKey(lines, wholeTime, nil) == "" {
-		return " --field date=" + keyText(key, "") + " --field clock=" + keyText(clock, "")
-	}
-	return " --field time=" + keyText(key, "TIME_KEY")
+// A fieldKey is the key of a field; the name is empty if it is not known.
+type fieldKey struct {
+	field accesslog.Field
+	name  string
 }
 
-// wholeTime ranks the times that are no dates alone.
-func wholeTime(value string) int { return max(0, accesslog.RankTime(value)-1) }
+// chooseKeys returns the keys of the address and the time, and those of the request and the status that
+// are found.
+func chooseKeys(lines []accesslog.LineExplanation) []fieldKey {
+	keys := append([]fieldKey{{accesslog.Address, addressKey(lines)}}, timeKeys(lines)...)
+	for _, field := range []accesslog.Field{accesslog.Status, accesslog.Request, accesslog.Method, accesslog.Path} {
+		name, sum := bestKey(lines, field)
+		if 2*sum > len(lines) {
+			keys = append(keys, fieldKey{field, name})
+		}
+	}
+	return keys
+}
+
+// timeKeys returns the keys of the time of lines, which may be in two values.
+func timeKeys(lines []accesslog.LineExplanation) []fieldKey {
+	best := likeliestKey(lines, accesslog.Time, accesslog.TimeDayFirst, accesslog.TimeMonthFirst)
+	for _, line := range lines {
+		for _, value := range line.Fields {
+			if value.Name == best.name && accesslog.Rank(best.field, value.Value) > 1 {
+				return []fieldKey{best}
+			}
+		}
+	}
+	date, clock := likeliestKey(lines, accesslog.Date, accesslog.DateDayFirst, accesslog.DateMonthFirst), likeliestKey(lines, accesslog.Clock)
+	if date.name != "" && clock.name != "" {
+		return []fieldKey{date, clock}
+	}
+	return []fieldKey{best}
+}
+
+// likeliestKey returns the key of one of some fields that ranks highest; the first field without a key
+// if none does.
+func likeliestKey(lines []accesslog.LineExplanation, fields ...accesslog.Field) fieldKey {
+	best, most := fieldKey{field: fields[0]}, 0
+	for _, field := range fields {
+		if name, sum := bestKey(lines, field, "expir", "modif", "birth"); sum > most {
+			best, most = fieldKey{field, name}, sum
+		}
+	}
+	return best
+}
 
 // addressKey returns the key of the client's address; empty if there is none.
 func addressKey(lines []accesslog.LineExplanation) string {
-	return bestKey(lines, accesslog.RankAddress, []string{"server", "upstream", "local", "backend", "dest", "dst", "listen", "bind", "host", "proxy"})
+	key, _ := bestKey(lines, accesslog.Address, "server", "upstream", "local", "backend", "dest", "dst", "listen", "bind", "host", "proxy")
+	return key
 }
 
-// bestKey returns the key under which the values of lines rank highest together; of several the
-// one with more different values, because servers write their own address into each line, and
-// then the first one. Keys with an unlikely word in their names come last. It is empty if no value
-// ranks.
-func bestKey(lines []accesslog.LineExplanation, rank func(value string) int, unlikely []string) (best string) {
+// bestKey returns the key under which the values of lines rank highest together, and the sum of the
+// ranks; of several keys the one with more different values, because servers write their own address
+// into each line, and then the first one. Keys with an unlikely word in their names come last. It is
+// empty if no value ranks.
+func bestKey(lines []accesslog.LineExplanation, field accesslog.Field, unlikely ...string) (best string, sum int) {
 	var most [3]int // likely, ranks, different values
-	for _, field := range lines[0].Fields {
+	for _, key := range keysOf(lines) {
 		sum, values := 0, map[string]bool{}
 		for _, line := range lines {
-			i := slices.IndexFunc(line.Fields, func(f accesslog.FieldValue) bool { return f.Name == field.Name })
+			i := slices.IndexFunc(line.Fields, func(f accesslog.FieldValue) bool { return f.Name == key })
 			if i >= 0 {
-				sum, values[line.Fields[i].Value] = sum+rank(line.Fields[i].Value), true
+				sum, values[line.Fields[i].Value] = sum+accesslog.Rank(field, line.Fields[i].Value), true
 			}
 		}
-		name, score := strings.ToLower(field.Name), [3]int{1, sum, len(values)}
+		name, score := strings.ToLower(key), [3]int{1, sum, len(values)}
 		if slices.ContainsFunc(unlikely, func(word string) bool { return strings.Contains(name, word) }) {
 			score[0] = 0
 		}
 		if sum > 0 && slices.Compare(score[:], most[:]) > 0 {
-			best, most = field.Name, score
+			best, most = key, score
 		}
 	}
-	return best
+	return best, most[1]
+}
+
+// keysOf returns the keys of lines, in the order in which they are first found.
+func keysOf(lines []accesslog.LineExplanation) (keys []string) {
+	seen := map[string]bool{}
+	for _, line := range lines {
+		for _, field := range line.Fields {
+			if !seen[field.Name] {
+				seen[field.Name] = true
+				keys = append(keys, field.Name)
+			}
+		}
+	}
+	return keys
 }
 
 // keyText returns a key as a shell takes it; the placeholder if it is empty.

@@ -72,8 +72,9 @@ type explainedFile struct {
 
 	sample []accesslog.LineExplanation // the lines by which keys are chosen
 
-	layout string // that reads lines in no known format
-	reads  string // what it reads of the first of them
+	layout  accesslog.Suggestion // that reads lines in no known format
+	options string               // that read them; empty if none are known
+	reads   string               // what they read
 }
 
 // explainFile explains the first lines of a file that open opens in the named format, or in
@@ -96,14 +97,6 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 		}
 		e.Explanation = format.ExplainLines(lines)
 	}
-	if !e.Fits {
-		e.layout = accesslog.SuggestLayout(e.Format.Unwrapped(lines))
-	}
-	if e.layout != "" {
-		if e.reads, err = firstRecord(e.Format.Wrapper()+e.layout, lines); err != nil {
-			return e, err
-		}
-	}
 	explain := e.Format.Explainer()
 	for _, line := range lines {
 		if len(e.sample) >= max(most, sampled) {
@@ -114,26 +107,14 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 		}
 	}
 	e.lines = e.sample[:min(most, len(e.sample))]
+	if !e.Fits {
+		e.advise(lines)
+	}
 	return e, nil
 }
 
 // sampled is the number of lines by which keys are chosen, at least.
 const sampled = 100
-
-// firstRecord returns what a format reads of the first line that it can read.
-func firstRecord(format string, lines [][]byte) (string, error) {
-	f, err := accesslog.ByName(format)
-	if err != nil {
-		return "", err
-	}
-	explain := f.Explainer()
-	for _, line := range lines {
-		if l := explain(line); l.Verdict == accesslog.Parsed {
-			return recordText(l.Record), nil
-		}
-	}
-	return "no line", nil
-}
 
 func recordText(r accesslog.Record) string {
 	return fmt.Sprintf("address %s, day %s", addressText(r), r.Day)

@@ -73,7 +73,7 @@ type formatFlags struct {
 func (k *formatFlags) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format, or its layout as nginx or Apache have it; auto: by each file's first lines")
-	flags.StringArrayVar(&k.keys, "field", nil, "`FIELD=KEY` of lines in JSON or logfmt, for address and time (or date and clock); may be repeated")
+	flags.StringArrayVar(&k.keys, "field", nil, "`FIELD=KEY` of lines in JSON or logfmt, for address and time (time_dmy: day first); may be repeated")
 	names := []string{"auto"}
 	for _, format := range accesslog.Formats() {
 		names = append(names, format.Name()+"\t"+format.Description())

@@ -33,11 +33,11 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 	}{
 		"layout": {
 			"req=7 ~ %[2]s ~ 2026-11-01 13:00:05.000 +0100 ~ GET /p?q=1 ~ 200 ~ %[1]s:51000 ~ 7ms",
-			"--format '$field1=$field2 $field3 $field4 $field5 $time_iso8601 $field9 $field10 $field11=$field12 $field13 $field14 $field15 $remote_addr $rest'",
+			"--format '$field1 $field2 $field3 $field4 $time_iso8601 $field8 $request_method $request_uri $field11 $status $field13 $remote_addr $rest'",
 		},
 		"layout in a wrapper": {
 			`2026-11-20T14:00:05.000000001Z stdout F INFO [%[2]s] "GET / HTTP/1.1" <%[1]s> {1793000000.123} "Mozilla"`,
-			`--format cri:'$field1 [$field2] "$field3" <$remote_addr> {$msec}$rest'`,
+			`--format cri:'$field1 [$field2] "$request" <$remote_addr> {$msec}$rest'`,
 		},
 		"JSON in a wrapper": {
 			`{"log":"{\"srv\":{\"ip\":\"%[2]s\"},\"peer\":{\"ip\":\"%[1]s\"},\"day\":\"2026-11-20\",\"when\":\"2026-11-20T14:00:05Z\"}\n","stream":"stdout","time":"2026-11-20T14:00:05Z"}`,
@@ -61,7 +61,19 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 		},
 		"logfmt in a wrapper": {
 			`Nov  1 14:00:05 host app[12]: at=1793000000 srv=%[2]s client=%[1]s method=GET`,
-			"--format syslog:logfmt --field address=client --field time=at",
+			"--format syslog:logfmt --field address=client --field time=at --field method=method",
+		},
+		"JSON with the day first": {
+			`{"srv":"%[2]s","ip":"%[1]s","at":"25/11/2026 14:00:05","res":{"code":404},"req":"GET /x HTTP/1.1"}`,
+			"--format json --field address=ip --field time_dmy=at --field status=res.code --field request=req",
+		},
+		"layout whose month may be the day": {
+			"10/11/2026 14:00:05 %[2]s %[1]s /x 200 512",
+			"--format '$time_dmy $field3 $remote_addr $field5 $status $rest'",
+		},
+		"layout beside pairs": {
+			"25.11.2026 14:00:05 srv=%[2]s client=%[1]s user=x",
+			"--format '$time srv=$field3 client=$remote_addr $rest'",
 		},
 	} {
 		for kind, clients := range map[string][]string{"public": {"8.8.8.8", "8.8.4.4"}, "private": {"10.0.7.1", "10.0.7.2"}} {
