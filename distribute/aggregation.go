@@ -95,7 +95,13 @@ func (a fileAggregation) Begin(sample []byte, state string) (Counter, error) {
 
 // An objectCounter is a Counter that may count the objects of a JSON array, or objects of
 // several lines, instead of lines.
-type objectCounter interface{ Objects() bool }
+type objectCounter interface {
+	// Objects returns the state with which a [stream.Splitter] of objects begins; empty: it is
+	// one of lines.
+	Objects() string
+	// SetObjects makes State have that of a Splitter where the content goes on.
+	SetObjects(state string)
+}
 
 // A blockCounter is a Counter that counts many lines faster than one by one.
 type blockCounter interface {

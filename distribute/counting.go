@@ -225,8 +225,8 @@ func (a *Counting) Build() string {
 // autoFormat is the format of a file that is detected.
 const autoFormat = "auto"
 
-// Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
-// that stand anywhere, the name of the file's format, or auto, and the state of its parser.
+// Begin implements [Aggregation]. The state is that of a splitter of objects, if it is one
+// of these, the name of the file's format, or auto, and the state of its parser.
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
 	c := &lineCounter{oldest: math.MinInt32, byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
 	if !a.settings.IsPlain() {
@@ -253,9 +253,8 @@ const stateSeparator = "\x00"
 
 // restore sets how a file is read of which a part was counted.
 func (a *Counting) restore(c *lineCounter, state string) (err error) {
-	kind, state, _ := strings.Cut(state, stateSeparator)
+	c.objects, state, _ = strings.Cut(state, stateSeparator)
 	c.format, state, _ = strings.Cut(state, stateSeparator)
-	c.objects = kind == objectsState
 	if c.format == autoFormat {
 		c.parser, err = accesslog.RestoreAuto(a.options(state))
 		return err
@@ -267,18 +266,18 @@ func (a *Counting) restore(c *lineCounter, state string) (err error) {
 	return err
 }
 
-const objectsState = "objects"
-
 func (a *Counting) options(state string) accesslog.Options {
 	return accesslog.Options{Zone: a.zone, Local: a.logZone, Proxies: a.proxies, State: state, Fields: a.settings.Fields()}
 }
 
 // start sets how a file is read that begins with the sample.
 func (a *Counting) start(c *lineCounter, sample []byte) error {
-	var lines [][]byte
-	lines, c.objects = stream.FirstLines(sample, accesslog.DetectLines)
+	lines, objects := stream.FirstLines(sample, accesslog.DetectLines)
+	if objects {
+		c.objects = stream.ObjectsBegin
+	}
 	c.format = a.format
-	if c.objects && len(lines) == 0 {
+	if objects && len(lines) == 0 {
 		return a.startEmpty(c)
 	}
 	if a.format == autoFormat {
@@ -309,7 +308,7 @@ func (a *Counting) start(c *lineCounter, sample []byte) error {
 // startEmpty sets how a file is read that begins with an array without objects: some may follow.
 func (a *Counting) startEmpty(c *lineCounter) error {
 	if a.format != autoFormat {
-		return a.restore(c, objectsState+stateSeparator+a.format)
+		return a.restore(c, stream.ObjectsBegin+stateSeparator+a.format)
 	}
 	format, err := accesslog.ByName("nginx-json")
 	c.parser = accesslog.Choice{Format: format}.NewAuto(a.options(""))

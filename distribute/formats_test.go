@@ -52,6 +52,8 @@ func shapedFiles(lines int) []shapedFile {
 		{"pretty array", "[\n" + strings.Join(pretty, ",\n") + "\n]\n", n},
 		{"records", `{"records":[` + strings.Join(objects[:lines/2], ", ") + "]}\n" + `{"records":[` + strings.Join(objects[lines/2:], ", ") + "]}\n", n},
 		{"objects of several lines", strings.ReplaceAll(strings.Join(pretty, "\n"), `{"note"`, "{\n\"note\"") + "\n", n},
+		{"lines around an array", strings.Join(texts[:100], "\n") + "\n[" + strings.Join(objects, ",\n") + "]\n" + strings.Join(texts[100:], "\n") + "\n", 2 * n},
+		{"lines behind records", `{"records":[` + strings.Join(objects, ",\n") + "],\n\"next\":{\"n\":[]}\n}\n" + strings.Join(texts, "\n") + "\n", 2 * n},
 		{"parts of Docker", strings.Join(docker, "\n") + "\n", n},
 		{"parts of CRI, in two formats", strings.Join(cri, "\n") + "\n", 2 * n},
 		{"two formats", strings.Join(texts, "\n") + "\n" + strings.Join(objects, "\n") + "\n", 2 * n},

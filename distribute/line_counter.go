@@ -19,7 +19,7 @@ type lineCounter struct {
 	byAddress bool // the filter, visitors or networks need the address
 	byFormat  bool
 	format    string
-	objects   bool
+	objects   string // the state of the splitter of objects; empty: lines are counted
 	reading   Reading
 	parser    accesslog.Parser
 	countries *geo.DB
@@ -230,11 +230,7 @@ func (c *lineCounter) Cells(yield func(Cell)) {
 
 // State implements [Counter].
 func (c *lineCounter) State() string {
-	kind := ""
-	if c.objects {
-		kind = objectsState
-	}
-	return kind + stateSeparator + c.format + stateSeparator + c.parser.State()
+	return c.objects + stateSeparator + c.format + stateSeparator + c.parser.State()
 }
 
 // Full implements boundedCounter.
@@ -265,7 +261,10 @@ func (c *lineCounter) Flush(count func(Verdict)) {
 }
 
 // Objects implements objectCounter.
-func (c *lineCounter) Objects() bool { return c.objects }
+func (c *lineCounter) Objects() string { return c.objects }
+
+// SetObjects implements objectCounter.
+func (c *lineCounter) SetObjects(state string) { c.objects = state }
 
 // Reading implements readingCounter.
 func (c *lineCounter) Reading() Reading { return c.reading }

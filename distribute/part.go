@@ -122,7 +122,7 @@ func (s *fileScan) part(resume int64) *fileResult {
 	result.addVisitors(s.counter)
 	result.read = result.tally
 	p := &result.progress
-	p.resume, p.tail, p.state, p.long = resume, "", s.counter.State(), formatLongLines(s.splitter.FinishedLongLines())
+	p.resume, p.tail, p.state, p.long = resume, "", s.state(), formatLongLines(s.splitter.FinishedLongLines())
 	return result
 }
 

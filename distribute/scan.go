@@ -189,8 +189,8 @@ func (s *fileScan) begin() (err error) {
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
 	s.splitter.PassWhole(func(lines []byte) int64 { return s.verdicts.addLines(s.counter, lines) })
-	if c, ok := s.counter.(objectCounter); ok && c.Objects() {
-		s.splitter.SplitObjects()
+	if c, ok := s.counter.(objectCounter); ok && c.Objects() != "" {
+		s.splitter.SplitObjects(c.Objects())
 	}
 	if c, ok := s.counter.(readingCounter); ok && s.fresh() {
 		s.reading = c.Reading()
@@ -254,6 +254,14 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	return result, nil
 }
 
+// state returns the state of the counter where the content goes on.
+func (s *fileScan) state() string {
+	if c, ok := s.counter.(objectCounter); ok {
+		c.SetObjects(s.splitter.ObjectsState())
+	}
+	return s.counter.State()
+}
+
 // collect adds the counts of the whole lines and of the last line to the result.
 func (s *fileScan) collect(result *fileResult) error {
 	resume := s.splitter.Resume()
@@ -264,7 +272,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
 	result.addVisitors(s.counter)
-	state := s.counter.State()
+	state := s.state()
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
 		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true

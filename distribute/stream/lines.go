@@ -36,7 +36,7 @@ func (s *Splitter) Skip(n int64) { s.offset += n }
 // because it is longer than MaxLine or they are NULs, and whether it is longer. An object is
 // needed from its beginning.
 func (s *Splitter) Inside() (n int64, tooLong bool) {
-	if len(s.carry) > 0 || s.objects != nil && s.objects.depth > 0 {
+	if len(s.carry) > 0 || s.objects != nil {
 		return 0, false
 	}
 	return s.offset - s.resume, s.tooLong

@@ -11,12 +11,24 @@ import (
 // on, and the offsets between objects.
 func splitAt(content string, cut int) (objects []string, resumes []int64, s *Splitter) {
 	s = NewSplitter(0, func(line []byte) { objects = append(objects, string(line)) })
-	s.SplitObjects()
+	s.SplitObjects(ObjectsBegin)
 	for _, block := range []string{content[:cut], content[cut:]} {
 		s.Split([]byte(block))
 		resumes = append(resumes, s.Resume())
 	}
 	return objects, resumes, s
+}
+
+// continued returns what a Splitter passes on that goes on where another one ended which has read the
+// content up to a place.
+func continued(content string, cut int) (objects []string, from int64, next *Splitter) {
+	s := NewSplitter(0, func(line []byte) { objects = append(objects, string(line)) })
+	s.SplitObjects(ObjectsBegin)
+	s.Split([]byte(content[:cut]))
+	next = NewSplitter(s.Resume(), func(line []byte) { objects = append(objects, string(line)) })
+	next.SplitObjects(s.ObjectsState())
+	next.Split([]byte(content[s.Resume():]))
+	return objects, s.Resume(), next
 }
 
 func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
@@ -32,6 +44,12 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 		{"objects of several lines", "{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}\n{\n \"c\": 1\n}\n", []string{"{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}", "{\n \"c\": 1\n}"}},
 		{"other keys", `{"a":[1]}{"record":[{}]}`, []string{`{"a":[1]}`, `{"record":[{}]}`}},
 		{"nothing", "[]\n", nil},
+		{"lines behind an array", "[{\"a\":1},\n{\"b\":2}]\n8.8.8.8 {x}\n[10/Oct x] y\n", []string{`{"a":1}`, `{"b":2}`, "8.8.8.8 {x}", "[10/Oct x] y"}},
+		{"lines before arrays", "8.8.8.8 [x\n \"8.8.4.4\" {\n[ {\"a\":1}, {\"b\":2} ]\n[\n{\"c\":3}\n]\nz\n", []string{"8.8.8.8 [x", `"8.8.4.4" {`, `{"a":1}`, `{"b":2}`, `{"c":3}`, "z"}},
+		{"objects before an array", "{\"a\":1}\n[{\"b\":2}]\n{\"c\":3}\n", []string{`{"a":1}`, `{"b":2}`, `{"c":3}`}},
+		{"lines behind records", "{\"records\":[\n{\"a\":1}],\n\"b\": {\"c\": [2, \"}\"]}\n}\ntext\n{\"events\":[{\"d\":4}],\"n\":{\"e\":5}}\n", []string{`{"a":1}`, "text", `{"d":4}`}},
+		{"records in records", `{"records":[{"records":[{"a":1}]}]}` + "\n", []string{`{"records":[{"a":1}]}`}},
+		{"what stands in the line of an object", "{\"a\":1} b [c\n\n \t\n[]\nd\n", []string{`{"a":1}`, "d"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,12 +62,8 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 					t.Fatalf("in blocks of %d and more bytes: %q is left", cut, line)
 				}
 				// Another Splitter goes on between objects.
-				var rest []string
-				next := NewSplitter(resumes[0], func(line []byte) { rest = append(rest, string(line)) })
-				next.SplitObjects()
-				next.Split([]byte(c.content[resumes[0]:]))
-				first, _, _ := splitAt(c.content[:resumes[0]], 0)
-				if all := append(first, rest...); !slices.Equal(all, c.want) {
+				all, _, next := continued(c.content, cut)
+				if !slices.Equal(all, c.want) {
 					t.Fatalf("continued at %d: %q, want %q", resumes[0], all, c.want)
 				}
 				if next.Resume() != s.Resume() || next.Offset() != s.Offset() {
@@ -66,6 +80,10 @@ func TestObjectThatIsCutOffIsTheTail(t *testing.T) {
 	if line, size := s.Tail(); string(line) != `{"b":"2` || size != 7 || resumes[1] != 10 {
 		t.Errorf("tail %q, %d bytes from %d", line, size, resumes[1])
 	}
+	_, resumes, s = splitAt("[{\"a\":1}]\n[10/Oct", 11)
+	if line, size := s.Tail(); string(line) != "[10/Oct" || size != 7 || resumes[1] != 10 {
+		t.Errorf("tail %q, %d bytes from %d", line, size, resumes[1])
+	}
 }
 
 func TestObjectsAreBounded(t *testing.T) {
@@ -79,7 +97,7 @@ func TestObjectsAreBounded(t *testing.T) {
 			got = append(got, string(line))
 		}
 	})
-	s.SplitObjects()
+	s.SplitObjects(ObjectsBegin)
 	for block := range slices.Chunk([]byte(`[{"b":1},`+long+`,{"c":2}]`), 64<<10) {
 		s.Split(block)
 	}
@@ -105,6 +123,9 @@ func TestFirstLinesAreLinesOrObjects(t *testing.T) {
 		{"\ufeff[\n  {\n   \"a\": 1\n  }\n]", []string{"{\n   \"a\": 1\n  }"}, true},
 		{`{"records":[{"a":1},{"b`, []string{`{"a":1}`, `{"b`}, true},
 		{`{"events":[{"a":1},{"b`, []string{`{"a":1}`, `{"b`}, true},
+		{"a [\n[{\"b\":2},{\"c\":3}]", []string{"a [", `{"b":2}`}, true},
+		{"{\"a\":1}\n{\"events\":[{\"b\":2}]}", []string{`{"a":1}`, `{"b":2}`}, true},
+		{"a\n[b] {\"c\":3}", []string{"a", `[b] {"c":3}`}, false},
 		{"{\n \"a\": 1\n}\n", []string{"{\n \"a\": 1\n}"}, true},
 		{"", []string{""}, false},
 	} {
@@ -118,6 +139,8 @@ func TestFirstLinesAreLinesOrObjects(t *testing.T) {
 func FuzzObjects(f *testing.F) {
 	f.Add([]byte(`[{"a":1},{"b":"]}\"{"}]`), uint16(5))
 	f.Add([]byte(`{"records":[{"a":1}]}`), uint16(12))
+	f.Add([]byte("8.8.8.8 - - [x]\n[{\"a\":1},\n{\"b\":2}]\n[10/Oct] {\n{\"c\":3}\n"), uint16(17))
+	f.Add([]byte("{\"events\":[{\"a\":[1]}],\n\"b\":{\"c\":\"]\"}}\ntext"), uint16(21))
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
 		cut := int(at) % (len(content) + 1)
 		whole, _, first := splitAt(string(content), 0)
@@ -128,6 +151,9 @@ func FuzzObjects(f *testing.F) {
 		if resumes[0] > int64(cut) || second.Offset() != int64(len(content)) {
 			t.Fatalf("goes on at %d of %d bytes", resumes[0], cut)
 		}
+		if all, from, _ := continued(string(content), cut); !slices.Equal(all, whole) {
+			t.Fatalf("%q continued at %d: %q, want %q", content, from, all, whole)
+		}
 		FirstLines(content, 3)
 	})
 }
@@ -136,7 +162,7 @@ func FuzzObjects(f *testing.F) {
 func TestNothingOfAnOpenObjectIsSkipped(t *testing.T) {
 	t.Parallel()
 	s := NewSplitter(0, func([]byte) {})
-	s.SplitObjects()
+	s.SplitObjects(ObjectsBegin)
 	s.Split([]byte(`[{"a":"`))
 	s.Split(bytes.Repeat([]byte("}"), 2*MaxLine))
 	if n, tooLong := s.Inside(); n != 0 || tooLong {
