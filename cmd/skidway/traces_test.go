@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +110,55 @@ func TestAJobAndTheOneAfterItAreOneTrace(t *testing.T) {
 	wanted := map[string]bool{"messaging.client.consumed.messages": true, "messaging.process.duration": true, "skidway.job.wait": true, "skidway.queue.jobs": true, "skidway.queue.oldest": true, "skidway.queue.workers": true}
 	for len(wanted) > 0 {
 		delete(wanted, next(t, c.metrics))
+	}
+	worker.Signal(interrupt)
+	worker.End()
+}
+
+// TestATraceGoesThroughTheAPIAndARequestOfAJob starts a worker with the API, to which a caller with a
+// trace adds a job that sends a request.
+func TestATraceGoesThroughTheAPIAndARequestOfAJob(t *testing.T) {
+	t.Parallel()
+	d, c := newFixture(t), newCollector(t)
+	got := make(chan string, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header.Get("traceparent") }))
+	t.Cleanup(receiver.Close)
+	secret := write(t, t.TempDir(), "secret", "0123456789abcdef\n")
+	hooks := write(t, t.TempDir(), "hooks.yaml", "hooks: [{name: ci, scheme: github, secrets: ['@"+secret+"'], queue: mail, kind: ci.push}]\n")
+	process := command(t, t.TempDir(), "worker", "--redis", d.url, "--queue", "mail", "--http-allow-private", "--serve", "127.0.0.1:0", "--hooks", hooks)
+	process.Env = append(process.Env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+c.URL+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=20", "SKIDWAY_OTEL_SPANS=child")
+	worker := processtest.Start(t, process)
+	worker.Await("worker is ready")
+	s := d.server(worker, []string{"enqueue:mail:http.request"})
+	const trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	body := `{"kind":"http.request","args":{"url":"` + receiver.URL + `/T0SECRET"}}`
+	post := func(path, body string) {
+		r := s.request("POST", path, body)
+		r.Header.Set("traceparent", "00-"+trace+"-"+caller+"-01")
+		s.send(r)
+	}
+	post("/api/v1/queues/mail/jobs", body)
+	spans := map[string]*tracev1.Span{}
+	for range 4 {
+		span := next(t, c.spans)
+		if spans[span.Name] = span; hex.EncodeToString(span.TraceId) != trace || strings.Contains(span.String(), "T0SECRET") {
+			t.Errorf("want the trace %s and no path: %s", trace, span)
+		}
+	}
+	parent := caller
+	for _, name := range []string{"POST /api/v1/queues/{queue}/jobs", "send mail", "process mail", "HTTP GET"} {
+		span := spans[name]
+		if span == nil || hex.EncodeToString(span.ParentSpanId) != parent {
+			t.Fatalf("want the span %q below %s: %v", name, parent, spans)
+		}
+		parent = hex.EncodeToString(span.SpanId)
+	}
+	if header, want := <-got, "00-"+trace+"-"+parent+"-01"; header != want {
+		t.Errorf("the request has the traceparent %s, want %s", header, want)
+	}
+	post("/hooks/ci", "{}")
+	if span := next(t, c.spans); span.Name != "POST /hooks/{name}" || hex.EncodeToString(span.TraceId) == trace || len(span.Links) != 1 {
+		t.Errorf("a hook continues the trace of a stranger: %s", span)
 	}
 	worker.Signal(interrupt)
 	worker.End()

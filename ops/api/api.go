@@ -73,6 +73,7 @@ type Handler struct {
 	askAgain   time.Duration // after which a stream asks whether its principal may still see the queue
 	deliveries limit
 	hooks      *access.Hooks
+	hooked     string           // the pattern of requests to hooks
 	now        func() time.Time // of signatures
 	scales     scales
 	requests   sync.Map // those with an Idempotency-Key that are being served
@@ -116,6 +117,10 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 	if h.hooks == nil {
 		h.hooks = &access.Hooks{}
 	}
+	for i := range h.routes {
+		h.routes[i].pattern = h.routes[i].method + " " + config.BasePath + prefix + h.routes[i].path
+	}
+	h.hooked = http.MethodPost + " " + config.BasePath + hooksPath + "{name}"
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }
@@ -150,7 +155,8 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-// ServeHTTP implements [http.Handler].
+// ServeHTTP implements [http.Handler]. As [http.ServeMux] does, it sets the pattern of the request, by
+// which spans and metrics name it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range headers {
 		w.Header().Set(name, value)
@@ -162,6 +168,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		clearReadDeadline(w)
 	}
 	if name, isHook := strings.CutPrefix(r.URL.Path, hooksPath); isHook {
+		r.Pattern = h.hooked
 		h.answerError(w, r, h.deliver(w, r, name))
 		return
 	}
@@ -204,6 +211,7 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err != nil {
 		return nil, err
 	}
+	r.Pattern = route.pattern
 	c := &call{Handler: h, request: &request{w: w, r: r, route: route, values: values, maxPayload: h.config.MaxPayload}}
 	if c.principal, err = h.authorize(r); err != nil {
 		return nil, err

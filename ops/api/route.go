@@ -15,6 +15,7 @@ const prefix = "/api/v1"
 // A route is a row of the table of requests that the API answers.
 type route struct {
 	method, path string // the path without the prefix
+	pattern      string // of the whole, as in [http.ServeMux]
 	action       access.Action
 	scope        scope
 	summary      string

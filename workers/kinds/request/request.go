@@ -49,6 +49,10 @@ type Config struct {
 
 	// Secrets that can sign requests, by name.
 	Secrets map[string]string
+
+	// Transport, if set, returns a transport that sends each request by the given one, such as
+	// otelhttp.NewTransport for traces. It sees the URLs of requests, whose paths may be secrets.
+	Transport func(http.RoundTripper) http.RoundTripper
 }
 
 // Client sends the requests of jobs. It is safe for concurrent use.
@@ -68,6 +72,7 @@ type Config struct {
 type Client struct {
 	config Config
 	dialer *net.Dialer
+	base   *http.Transport // of the client, perhaps behind Config.Transport
 	client *http.Client
 }
 
@@ -76,7 +81,7 @@ func New(config Config) *Client {
 	h := &Client{config: config}
 	h.config.Secrets = maps.Clone(config.Secrets)
 	h.dialer = newDialer(config.AllowPrivate || config.Proxy != nil)
-	transport := &http.Transport{
+	h.base = &http.Transport{
 		DialContext:            h.dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           100,
@@ -86,14 +91,17 @@ func New(config Config) *Client {
 		MaxResponseHeaderBytes: 256 << 10,
 	}
 	if config.Proxy != nil {
-		transport.Proxy = http.ProxyURL(config.Proxy)
+		h.base.Proxy = http.ProxyURL(config.Proxy)
 	}
-	h.client = &http.Client{Transport: transport, CheckRedirect: h.redirect}
+	h.client = &http.Client{Transport: h.base, CheckRedirect: h.redirect}
+	if config.Transport != nil {
+		h.client.Transport = config.Transport(h.base)
+	}
 	return h
 }
 
 // Close closes idle connections. Those in use stay open.
-func (h *Client) Close() { h.client.CloseIdleConnections() }
+func (h *Client) Close() { h.base.CloseIdleConnections() }
 
 // Do is the handler of http.request: it sends the request of a job and blocks until the
 // answer. An expected status is a success, and the result is a [Result]. The statuses

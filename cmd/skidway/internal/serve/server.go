@@ -121,9 +121,10 @@ func (s *Servers) openDash() error {
 	if gate, err = access.NewGate(s.config.DB, config); err != nil {
 		return errors.Join(err, one.close())
 	}
+	traced := s.config.Telemetry.Handler(requests)
 	s.Dash, err = s.open(one, s.flags.Dash, gate, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
-			requests.ServeHTTP(w, r)
+			traced.ServeHTTP(w, r)
 			return
 		}
 		pages.ServeHTTP(w, r)

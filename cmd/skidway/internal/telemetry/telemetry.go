@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -22,8 +23,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 	nospans "go.opentelemetry.io/otel/trace/noop"
 
 	"skidway"
@@ -37,6 +39,7 @@ import (
 type Telemetry struct {
 	*otel.Telemetry
 	log   *slog.Logger
+	http  []otelhttp.Option
 	stops []func(context.Context) error
 }
 
@@ -71,7 +74,7 @@ func Start(ctx context.Context, db *skidway.DB, log *slog.Logger, templates []st
 		if err != nil {
 			return nil, err
 		}
-		provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))
+		provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 		config.TracerProvider, t.stops = provider, append(t.stops, provider.Shutdown)
 	}
 	if metrics {
@@ -81,6 +84,9 @@ func Start(ctx context.Context, db *skidway.DB, log *slog.Logger, templates []st
 		}
 		provider := metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(exporter)), metric.WithResource(about))
 		config.MeterProvider, t.stops = provider, append(t.stops, provider.Shutdown)
+	}
+	t.http = []otelhttp.Option{
+		otelhttp.WithTracerProvider(config.TracerProvider), otelhttp.WithMeterProvider(config.MeterProvider), otelhttp.WithPropagators(propagation.TraceContext{}),
 	}
 	t.Telemetry, err = otel.New(config)
 	return t, err
@@ -177,15 +183,30 @@ func (t *Telemetry) Stop(ctx context.Context) {
 	}
 }
 
-// Handler returns a handler whose requests have the trace that their headers name.
+// Handler returns a handler that makes a span of each request to the API, in the trace that its headers
+// name. Programs of others send requests to hooks: their traces get a link.
 func (t *Telemetry) Handler(next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+	isHook := func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/hooks/") }
+	return otelhttp.NewHandler(next, "", append(t.http, otelhttp.WithPublicEndpointFn(isHook))...)
+}
+
+// Transport returns a transport that makes a span of each request, whose context the request carries.
+func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
+	if t == nil {
+		return next
+	}
+	return otelhttp.NewTransport(hidden{next}, t.http...)
+}
+
+// A hidden transport removes the path from the URL in the span of a request: that of a webhook is a secret.
+type hidden struct{ http.RoundTripper }
+
+func (h hidden) RoundTrip(r *http.Request) (*http.Response, error) {
+	trace.SpanFromContext(r.Context()).SetAttributes(semconv.URLFull(r.URL.Scheme + "://" + r.URL.Host + "/REDACTED"))
+	return h.RoundTripper.RoundTrip(r)
 }
 
 // FromEnvironment returns a context with the trace of the process that started this one, which the

@@ -158,7 +158,7 @@ func (s *scheduleConfig) check() error {
 
 // checkKinds makes the kinds as a worker does, and returns their names.
 func (c *config) checkKinds() ([]string, error) {
-	set, err := newKindSet(nil, c)
+	set, err := newKindSet(nil, nil, c)
 	if err != nil {
 		return nil, err
 	}

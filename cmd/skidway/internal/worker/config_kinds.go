@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"skidway"
+	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/delayed"
 	"skidway/distribute/geo"
 	"skidway/queue"
@@ -233,14 +234,15 @@ type kindSet struct {
 	config kindsConfig
 }
 
-// newKindSet checks the settings. db is not used before jobs run. The errors are of
-// type [configError].
-func newKindSet(db *skidway.DB, c *config) (*kindSet, error) {
+// newKindSet checks the settings. db is not used before jobs run. The telemetry is that of the
+// requests that jobs send; nil means none. The errors are of type [configError].
+func newKindSet(db *skidway.DB, t *telemetry.Telemetry, c *config) (*kindSet, error) {
 	set := &kindSet{config: c.Kinds}
 	settings, err := c.Kinds.HTTP.settings()
 	if err != nil {
 		return nil, c.wrong("kinds.http.request", "%w", err)
 	}
+	settings.Transport = t.Transport
 	set.http = request.New(settings)
 	for _, k := range c.Kinds.list() {
 		if k.missing != "" && !reflect.ValueOf(k.settings).IsZero() {

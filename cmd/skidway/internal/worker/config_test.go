@@ -273,7 +273,7 @@ func TestVariablesOfAWrongKindAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = newKindSet(nil, c); err == nil || !strings.Contains(err.Error(), "with SKIDWAY_KINDS_EMAIL_SEND_TLS of the environment") {
+	if _, err = newKindSet(nil, nil, c); err == nil || !strings.Contains(err.Error(), "with SKIDWAY_KINDS_EMAIL_SEND_TLS of the environment") {
 		t.Error(err)
 	}
 }

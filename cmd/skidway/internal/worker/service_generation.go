@@ -30,7 +30,7 @@ type generation struct {
 }
 
 func (s *service) newGeneration(c *config) (*generation, error) {
-	set, err := newKindSet(handle.New(s.db), c)
+	set, err := newKindSet(handle.New(s.db), s.telemetry, c)
 	if err != nil {
 		return nil, err
 	}
