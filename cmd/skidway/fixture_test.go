@@ -166,7 +166,12 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	url := redistest.URL(t)
+	return newFixtureAt(t, redistest.URL(t))
+}
+
+// newFixtureAt returns a fixture on the Redis of a URL.
+func newFixtureAt(t testing.TB, url string) *fixture {
+	t.Helper()
 	client, err := queue.NewClient(handle.New(redistest.Open(t, url)), nil)
 	if err != nil {
 		t.Fatal(err)

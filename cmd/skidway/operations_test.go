@@ -10,6 +10,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -19,17 +20,23 @@ type operationJSON struct {
 	Changed, Count     int
 }
 
-// operation returns the only operation.
-func (d *fixture) operation() (op operationJSON) {
+// operations returns the operations of the list.
+func (d *fixture) operations() (all []operationJSON) {
 	d.Helper()
-	var all []operationJSON
-	if err := json.Unmarshal([]byte(d.must("operations", "list", "-o", "json").stdout), &all); err != nil || len(all) > 1 {
-		d.Fatalf("%+v, %v", all, err)
+	if err := json.Unmarshal([]byte(d.must("operations", "list", "-o", "json").stdout), &all); err != nil {
+		d.Fatal(err)
 	}
-	if len(all) == 0 {
-		return operationJSON{}
+	return all
+}
+
+// operation returns the only operation.
+func (d *fixture) operation() operationJSON {
+	d.Helper()
+	all := d.operations()
+	if len(all) > 1 {
+		d.Fatalf("%+v", all)
 	}
-	return all[0]
+	return append(all, operationJSON{})[0]
 }
 
 func TestKilledOperationIsShownAsInterruptedAndContinued(t *testing.T) {
@@ -70,6 +77,41 @@ func TestKilledOperationIsShownAsInterruptedAndContinued(t *testing.T) {
 		t.Errorf("delayed are %q", got)
 	}
 	d.ends(d.run("operations", "continue", op.ID), cli.ExitFailed, op.ID, "the operation is done")
+}
+
+func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
+	t.Parallel()
+	d := newFixtureAt(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0))
+	for range 3 {
+		d.add("a", queue.Options{Delay: time.Hour})
+		d.add("b", queue.Options{Delay: 2 * time.Hour})
+	}
+	stopped := func(verb, match string) (id string) {
+		p := processtest.Start(t, command(t, t.TempDir(), "jobs", verb, "--queue", "mail", "--state", "delayed", "--match", match, "--rate", "1", "--yes", "--redis", d.url))
+		for deadline := time.Now().Add(waitLimit); id == ""; {
+			if time.Now().After(deadline) {
+				t.Fatal("no operation runs")
+			}
+			for _, op := range d.operations() {
+				if op.Status == "running" {
+					id = op.ID
+				}
+			}
+		}
+		d.must("operations", "stop", id)
+		p.ExitCode()
+		return id
+	}
+	deletion, other := stopped("delete", `kind == "a"`), stopped("run-now", `kind == "b"`)
+	if err := d.client.DB().Redis().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	o := d.must("operations", "continue", deletion)
+	hasLine(t, o.stderr, "the audit has no entry")
+	if got := o.one(t); got != "3 delayed jobs deleted" && got != "3 delayed jobs changed" {
+		t.Errorf("%q", got)
+	}
+	d.ends(d.run("operations", "continue", other), cli.ExitFailed, "maxmemory")
 }
 
 func TestInterruptStopsAnOperation(t *testing.T) {

@@ -88,8 +88,9 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 }
 
 // freeing are the last words of the actions that go on if Redis is too full for an entry, because they
-// make room or stop what fills it, let in who does that, or take a right away.
-var freeing = []string{"purge", "delete", "stop", "login", "logout", "revoke", "remove", "password"}
+// make room or stop what fills it, let in who does that, or take a right away. An operation that
+// makes no room can't continue then.
+var freeing = []string{"purge", "delete", "stop", "continue", "login", "logout", "revoke", "remove", "password"}
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
 // the error of the change and the number of jobs changed, zero if it is not known. With an error

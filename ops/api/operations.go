@@ -316,7 +316,6 @@ func continueOperation(ctx context.Context, c *call) (any, error) {
 		if err := c.may(access.Admin, op.Queue); err != nil {
 			return nil, err
 		}
-		c.action = "continue delete" // which goes on in a full Redis
 	}
 	return continueRun(ctx, c, op)
 }

@@ -87,9 +87,6 @@ func changeOperation(p *page) (string, message, error) {
 func continueOperation(p *page, op queue.Operation) error {
 	entry := access.NewEntry(p.ctx(), "continue", op.Queue)
 	entry.Filter, entry.Count = op.Match, op.Count
-	if op.Do == "delete" {
-		entry.Action = "continue delete" // which goes on in a full Redis
-	}
 	end, err := p.dash.audit.Begin(p.ctx(), entry)
 	if err != nil {
 		return err
