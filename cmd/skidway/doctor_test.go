@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,9 +13,9 @@ import (
 )
 
 // findings returns the worst finding of the doctor for each topic.
-func findings(t *testing.T, url string) (map[string]findingJSON, outcome) {
+func findings(t *testing.T, url string, args ...string) (map[string]findingJSON, outcome) {
 	t.Helper()
-	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", url)
+	o := skidway(t, t.TempDir(), append([]string{"doctor", "-o", "json", "--redis", url}, args...)...)
 	var object doctorJSON
 	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
 		t.Fatalf("%v: %s", err, o.stderr)
@@ -108,6 +109,26 @@ func TestDoctorEndsWithOneAfterAProblem(t *testing.T) {
 			}
 			hasLine(t, o.stderr, "skidway: ", "found a problem")
 		})
+	}
+}
+
+func TestDoctorChecksAFileOfUsers(t *testing.T) {
+	t.Parallel()
+	d, folder := newFixture(t), t.TempDir()
+	file := write(t, folder, "users.yaml", "users: [{name: ada, password: $2a$04$aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, role: view}]\n")
+	users := func(path string) findingJSON {
+		t.Helper()
+		found, _ := findings(t, d.url, "--users", path)
+		return found["users"]
+	}
+	if f := users(file); f.Level != doctor.Fine || f.Found != "1 user in "+file {
+		t.Errorf("%+v", f)
+	}
+	write(t, folder, "users.yaml", "users: [{name: ada, role: king}]\n")
+	for path, want := range map[string]string{file: "king", filepath.Join(folder, "none.yaml"): "no such file"} {
+		if f := users(path); f.Level != doctor.Problem || !strings.Contains(f.Found, want) || f.Why == "" {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

@@ -217,6 +217,34 @@ func TestServeTakesDeliveriesToHooks(t *testing.T) {
 	}
 }
 
+func TestReadinessNamesFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	d, folder := newFixture(t), t.TempDir()
+	secret := write(t, folder, "secret", "0123456789abcdef\n")
+	hooks := write(t, folder, "hooks.yaml", "hooks: [{name: ci, scheme: github, secrets: ['@"+secret+"'], queue: ci, kind: ci.push}]\n")
+	users := write(t, folder, "users.yaml", "users: []\n")
+	s := d.serve([]string{"view:*"}, "--hooks", hooks, "--users", users)
+	await := func(want string) {
+		t.Helper()
+		code, text := 0, ""
+		for deadline := time.Now().Add(waitLimit); text != want; code, text = s.do("GET", "/readyz", "") {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d %q, want %q", code, text, want)
+			}
+		}
+		if code != 200 {
+			t.Errorf("%q: %d", text, code) // it goes on with what the files had
+		}
+	}
+	await("ready\n")
+	write(t, folder, "users.yaml", "users: [")
+	await("ready\nthe file of users is refused: see the log\n")
+	write(t, folder, "hooks.yaml", "hooks: [")
+	await("ready\nthe file of users is refused: see the log\nthe file of hooks is refused: see the log\n")
+	write(t, folder, "users.yaml", "users: []\n")
+	await("ready\nthe file of hooks is refused: see the log\n")
+}
+
 func TestKilledServerRepeatsNoRequestWithAKey(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
