@@ -20,6 +20,7 @@ type Queue struct {
 
 	registered atomic.Int64 // when the queue was last added to the registry, in ns since 1970; 0 if never
 	used       atomic.Int64 // when a call last needed it there, likewise
+	largest    atomic.Int64 // size of the largest record that was stored by id, as last read; 0 if never
 	adder      adder
 	batcher    batcher
 	waiters    waiters

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -112,20 +113,16 @@ func (s *scan) add(job *Job, cursor string, size int) (room bool) {
 // readShelf reads jobs that are stored by id.
 func (s *scan) readShelf(ctx context.Context) error {
 	q := s.queue
-	reply, err := s.run(ctx, scanShelfScript, string(s.state), s.cursor, s.limit, maxReadBytes)
-	if err != nil || reply.Len() < 2 {
+	ids, scores, err := s.listShelf(ctx)
+	if err != nil || len(ids) == 0 {
 		return err
-	}
-	var ids []string
-	for i := 0; i+1 < reply.Len(); i += 2 {
-		ids = append(ids, reply.Text(i))
 	}
 	records, err := s.readRecords(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for i, room := 0, true; i < len(ids) && room; i++ {
-		id, score := ids[i], reply.Text(2*i+1)
+		id, score := ids[i], scores[i]
 		s.page.Next = s.state.encodeCursor(score + " " + id)
 		record, found := records[i].(string)
 		problem := errNoRecord
@@ -141,6 +138,70 @@ func (s *scan) readShelf(ctx context.Context) error {
 		room = s.add(job, s.page.Next, len(record))
 	}
 	return nil
+}
+
+// listShelf returns the ids and the scores of the next jobs that are stored by id, whose records are
+// no more than maxReadBytes. The script takes three times as long, but knows how large each record is,
+// which of them have expired, and how many precede the cursor.
+func (s *scan) listShelf(ctx context.Context) (ids, scores []string, err error) {
+	if s.state != Finished && s.queue.largest.Load()*int64(s.limit) <= maxReadBytes {
+		var listed bool
+		if ids, scores, listed, err = s.listNatively(ctx); listed || err != nil {
+			return ids, scores, err
+		}
+	}
+	reply, err := s.run(ctx, scanShelfScript, string(s.state), s.cursor, s.limit, maxReadBytes)
+	for i := 0; err == nil && i+1 < reply.Len(); i += 2 {
+		ids, scores = append(ids, reply.Text(i)), append(scores, reply.Text(i+1))
+	}
+	return ids, scores, err
+}
+
+// maxTied is the number of jobs with the score of the cursor that listNatively passes over.
+const maxTied = 16
+
+// smallRecord is SMALL in record.lua: META has the size of the largest record only if that is larger.
+const smallRecord = 1024
+
+// listNatively is listShelf by native commands. It returns false if they do not tell all that it must
+// know.
+func (s *scan) listNatively(ctx context.Context) (ids, scores []string, listed bool, err error) {
+	index, meta := s.queue.keys[keyShelves[s.state]], s.queue.keys[keyMeta]
+	score, id, goesOn := strings.Cut(s.cursor, " ")
+	after, _ := strconv.ParseFloat(score, 64)
+	wanted := redis.ZRangeArgs{Key: index, Start: "-inf", Stop: "+inf", ByScore: true, Rev: s.state == Dead, Count: int64(s.limit)}
+	if wanted.Rev {
+		wanted.Start, wanted.Stop = wanted.Stop, wanted.Start
+	}
+	if goesOn {
+		wanted.Start, wanted.Count = score, wanted.Count+maxTied
+	}
+	var settings *redis.SliceCmd
+	var read *redis.ZSliceCmd
+	err = s.read(ctx, index, func(pipe redis.Pipeliner) {
+		settings = pipe.HMGet(ctx, meta, "format", "largest")
+		read = pipe.ZRangeArgsWithScores(ctx, wanted)
+	})
+	if err = cmp.Or(err, settings.Err(), read.Err()); err != nil {
+		return nil, nil, false, s.queue.explain(err)
+	}
+	stored := reply(settings.Val())
+	if format := stored.Text(0); format != "" && format != formatVersion {
+		return nil, nil, false, newFormatError(format)
+	}
+	largest := max(stored.Int(1), smallRecord)
+	if s.queue.largest.Store(largest); largest*int64(s.limit) > maxReadBytes {
+		return nil, nil, false, nil
+	}
+	for _, job := range read.Val() {
+		name, _ := job.Member.(string)
+		tied := goesOn && job.Score == after
+		if tied && (wanted.Rev && name >= id || !wanted.Rev && name <= id) || len(ids) == s.limit {
+			continue
+		}
+		ids, scores = append(ids, name), append(scores, strconv.FormatFloat(job.Score, 'f', -1, 64))
+	}
+	return ids, scores, len(ids) > 0 || int64(len(read.Val())) < wanted.Count, nil
 }
 
 // readRecords returns the records of jobs that are stored by id, nil for those that have left

@@ -173,6 +173,46 @@ func TestReadOfJobsByIDIsBoundedThoughLargeOnesFollowSmallOnes(t *testing.T) {
 	})
 }
 
+func TestReadGoesOnBehindManyJobsOfOneTime(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		const jobs = 40
+		at := time.Now().Add(time.Hour)
+		for i := range jobs {
+			id := d.add("a", queue.Options{At: at})
+			_, local, _ := strings.Cut(id, ":0:")
+			d.must(d.db.HSet(t.Context(), d.queue.Key("dead:jobs"), local, "2n4:kind1:a").Err())
+			d.must(d.db.ZAdd(t.Context(), d.queue.Key("dead"), redis.Z{Score: float64(1 + i/(jobs-1)), Member: local}).Err())
+		}
+		for _, state := range []queue.State{queue.Delayed, queue.Dead} {
+			for _, limit := range []int{1, 7, 200} {
+				found, _ := d.scan(state, "", limit)
+				ids := map[string]bool{}
+				for _, job := range found {
+					ids[job.ID] = true
+				}
+				if len(found) != jobs || len(ids) != jobs {
+					t.Errorf("%s: read %d jobs, %d of them different ones, by %d at a time", state, len(found), len(ids), limit)
+				}
+			}
+		}
+	})
+}
+
+func TestJobsOfANewerReleaseAreNotRead(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	d.dies("mail", "error")
+	d.must(d.db.HSet(t.Context(), d.queue.Key("meta"), "format", "99").Err())
+	for _, state := range allStates {
+		_, err := d.queue.Read(t.Context(), state, "", 10, time.Time{})
+		var format *queue.FormatError
+		if !errors.As(err, &format) {
+			t.Errorf("%s: %v", state, err)
+		}
+	}
+}
+
 func TestReadReportsWhatItCanNotRead(t *testing.T) {
 	t.Parallel()
 	for command, state := range map[string]queue.State{"xpending": queue.Active, "xrange": queue.Active, "xrevrange": queue.Waiting, "hmget": queue.Dead} {
