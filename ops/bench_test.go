@@ -93,7 +93,8 @@ func fill(f *fixture, dead, waiting int) {
 
 // BenchmarkOperation measures a retry of one in ten dead jobs, chosen by kind, and a purge of the
 // waiting ones. SKIDWAY_BENCH_JOBS is the number of dead jobs (default 20,000). It reports jobs
-// changed in a second, the longest command and the 99th percentile of commands above 300 µs.
+// changed in a second, Redis's processor time for each and its part in scripts, the longest command
+// and the 99th percentile of commands above 300 µs.
 func BenchmarkOperation(b *testing.B) {
 	dead, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_BENCH_JOBS"), "20000"))
 	if err != nil {
@@ -113,6 +114,7 @@ func BenchmarkOperation(b *testing.B) {
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
 				f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+				f.must(f.db.ConfigResetStat(b.Context()).Err())
 				busy := f.redisTime()
 				b.StartTimer()
 				asked, err := f.client.Operations().Ask(b.Context(), change)
@@ -124,7 +126,9 @@ func BenchmarkOperation(b *testing.B) {
 				b.ReportMetric(counted.Seconds(), "s-counting")
 				b.ReportMetric(float64(run.Operation.Changed), "jobs/op")
 				b.ReportMetric(float64(run.Operation.Step), "steps/op")
-				b.ReportMetric(float64((f.redisTime() - busy).Milliseconds()), "ms-redis/op")
+				changed := float64(run.Operation.Changed)
+				b.ReportMetric(float64((f.redisTime()-busy).Microseconds())/changed, "µs-redis/job")
+				b.ReportMetric(f.scriptTime()/changed, "µs-scripts/job")
 			}
 			f.reportSlow(b)
 		})
@@ -145,6 +149,19 @@ func (f *fixture) redisTime() (used time.Duration) {
 		}
 	}
 	return used
+}
+
+// scriptTime returns the µs that scripts have taken since the statistics were reset.
+func (f *fixture) scriptTime() (µs float64) {
+	f.Helper()
+	text, err := f.db.Info(f.Context(), "commandstats").Result()
+	f.must(err)
+	_, rest, _ := strings.Cut(text, "cmdstat_evalsha:")
+	_, rest, _ = strings.Cut(rest, "usec=")
+	rest, _, _ = strings.Cut(rest, ",")
+	µs, err = strconv.ParseFloat(rest, 64)
+	f.must(err)
+	return µs
 }
 
 // reportSlow reports the longest command, and the longest but for one in a hundred of those above

@@ -136,7 +136,7 @@ func TestStepsOfAnOperationGrowOnABusyMachine(t *testing.T) {
 		maxWeighs int
 	}{
 		"quick jobs":    {3 * time.Microsecond, false, maxStep, 10},
-		"slow jobs":     {30 * time.Microsecond, false, minStep, 10},
+		"slow jobs":     {28 * time.Microsecond, false, 25, 10},
 		"hidden":        {3 * time.Microsecond, true, minStep, steps},
 		"one at a time": {time.Millisecond, false, minStep, steps},
 	} {
@@ -147,7 +147,7 @@ func TestStepsOfAnOperationGrowOnABusyMachine(t *testing.T) {
 				took = c.perJob * time.Duration(r.size)
 				weighs++
 			}
-			r.resize(took, weighed)
+			r.resize(r.size, took, weighed)
 		}
 		if r.size != c.size || weighs > c.maxWeighs {
 			t.Errorf("%s: steps have %d jobs in the end, %d of %d were weighed; want %d jobs, at most %d weighed", name, r.size, weighs, steps, c.size, c.maxWeighs)

@@ -16,8 +16,9 @@ const (
 	minStep  = 20
 	maxStep  = 100
 	maxPurge = 500                    // jobs that are deleted without reading them
-	fastStep = 400 * time.Microsecond // a step that took less may be followed by a larger one
-	slowStep = 700 * time.Microsecond // one that took more, by a smaller one
+	goalStep = 700 * time.Microsecond // of Redis's time for a step
+	fastStep = 600 * time.Microsecond // a step that took less may be followed by a larger one
+	slowStep = 850 * time.Microsecond // one that took more, by a smaller one
 
 	weighEvery  = 50                    // steps of a size, of which one is weighed if it seems slow
 	settleEvery = 20 * time.Millisecond // at least, between two readings of Redis's processor time
@@ -157,6 +158,7 @@ type OperationRun struct {
 	owner      string
 	lost       bool // the reply that would have shown the operation
 	reader     *reader
+	found      []match   // and not changed yet
 	sent       int       // jobs examined that steps have reported
 	size       int       // of the next step
 	max        int       // of steps
@@ -236,24 +238,30 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 	return nil
 }
 
-// find reads until it has found enough jobs for a step: a page may have few that match.
-func (r *OperationRun) find(ctx context.Context) (found []match, more bool, err error) {
+// find reads until it has found enough jobs for a step: a page may have few that match. It reports
+// whether there are more.
+func (r *OperationRun) find(ctx context.Context) (more bool, err error) {
 	more = true
-	for bytes := 0; more && len(found) < r.size && bytes < maxReadBytes && r.operations.client.now().Sub(r.last) < renewEvery; {
+	for more && !r.isFull() && !r.isLate() {
 		if err := r.reader.wait(ctx); err != nil {
-			return nil, false, err
+			return false, err
 		}
 		var page []match
 		if page, more, err = r.reader.read(ctx); err != nil {
-			return nil, false, err
+			return false, err
 		}
-		for _, one := range page {
-			bytes += one.size
-		}
-		found = append(found, page...)
+		r.found = append(r.found, page...)
 	}
-	return found, more, nil
+	return more, nil
 }
+
+// isFull reports whether enough jobs were found for a step.
+func (r *OperationRun) isFull() bool {
+	return len(r.found) > 0 && (len(r.found) >= r.size || within(r.found, maxReadBytes) < len(r.found))
+}
+
+// isLate reports whether there must be a step, whatever it changes.
+func (r *OperationRun) isLate() bool { return r.operations.client.now().Sub(r.last) > renewEvery }
 
 // within returns how many of the first jobs have args of no more than some bytes, at least one.
 func within(found []match, bytes int) int {
@@ -265,33 +273,33 @@ func within(found []match, bytes int) int {
 	return len(found)
 }
 
-// page changes the next jobs that match.
+// page reads jobs and changes those that match, in steps that are full: a step takes Redis some time
+// beside that for each job.
 func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) error {
-	found, more, err := r.find(ctx)
+	more, err := r.find(ctx)
 	if err != nil {
 		return err
 	}
-	for len(found) > 0 && r.Operation.Status == "running" {
-		size := min(r.size, len(found), r.allowed(), within(found, maxReadBytes))
+	for len(r.found) > 0 && r.Operation.Status == "running" && (!more || r.isFull() || r.isLate()) {
+		size := min(r.size, r.allowed(), within(r.found, maxReadBytes))
 		if size == 0 {
 			if err := r.pause(ctx, report); err != nil {
 				return err
 			}
 			continue
 		}
-		call := queue.OperationCall{Do: "step", Cursor: found[size-1].cursor, Examined: found[size-1].examined - r.sent}
-		for _, one := range found[:size] {
+		call := queue.OperationCall{Do: "step", Cursor: r.found[size-1].cursor, Examined: r.found[size-1].examined - r.sent}
+		for _, one := range r.found[:size] {
 			call.Jobs = append(call.Jobs, one.id)
 		}
-		if found = found[size:]; len(found) == 0 {
+		if r.found = r.found[size:]; len(r.found) == 0 {
 			call.Cursor, call.Done, call.Examined = r.reader.cursor, !more, r.reader.examined-r.sent
 		}
 		if err := r.step(ctx, call, report); err != nil {
 			return err
 		}
 	}
-	late := r.operations.client.now().Sub(r.last) > renewEvery
-	if r.Operation.Status == "running" && (late || !more) {
+	if r.Operation.Status == "running" && (!more || r.isLate()) {
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.reader.cursor, Done: !more, Examined: r.reader.examined - r.sent}, report)
 	}
 	return nil
@@ -320,7 +328,7 @@ func (r *OperationRun) allowed() int {
 
 // pause waits until the rate allows another job, and keeps the turn.
 func (r *OperationRun) pause(ctx context.Context, report func(queue.Operation)) error {
-	if r.operations.client.now().Sub(r.last) > renewEvery {
+	if r.isLate() {
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.Operation.Cursor}, report)
 	}
 	return rdb.Sleep(ctx, max(time.Second/time.Duration(r.Operation.Rate)/2, 10*time.Millisecond))
@@ -354,8 +362,9 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 			took = min(took, after-before)
 		}
 	}
-	r.resize(took, weighed)
-	r.credit -= float64(max(len(call.Jobs), op.Changed-r.Operation.Changed))
+	jobs := max(len(call.Jobs), op.Changed-r.Operation.Changed)
+	r.resize(jobs, took, weighed)
+	r.credit -= float64(jobs)
 	if r.sent += call.Examined; op.Status == "interrupted" {
 		op.Status = "running" // the turn was lost for a moment
 	}
@@ -364,16 +373,19 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 	return nil
 }
 
-// resize chooses the size of the next step after one that took some time. A step may have taken long
-// only because the machine is busy: the size is reduced after a step that was weighed, which the next
-// one after a slow one is.
-func (r *OperationRun) resize(took time.Duration, weighed bool) {
-	slow := took > slowStep
+// resize chooses the size of the next step after one with some jobs that took some time. A step may
+// have taken long only because the machine is busy: the size is reduced after a step that was weighed,
+// which the next one after a slow one is.
+func (r *OperationRun) resize(jobs int, took time.Duration, weighed bool) {
+	if jobs == 0 {
+		return
+	}
+	goal, slow := int(time.Duration(jobs)*goalStep/max(took, 1)), took > slowStep
 	switch {
-	case took < fastStep && r.size < r.max:
-		r.size, r.proved = min(r.max, 2*r.size), 0
+	case took < fastStep && goal > r.size && r.size < r.max:
+		r.size, r.proved = min(goal, 2*r.size, r.max), 0
 	case slow && (weighed || r.weigh): // also where it cannot be weighed
-		r.size, r.proved = max(minStep, r.size/2), 0
+		r.size, r.proved = max(min(goal, r.size), minStep), 0
 	case weighed:
 		r.proved = weighEvery
 	case r.proved > 0:

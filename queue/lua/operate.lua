@@ -49,10 +49,13 @@ end
 -- The fields of a dead job that are not for its next attempt, and their values without meaning.
 local CLEARED = {'ended', '0', 'outcome', '', 'reason', '', 'result', '', 'suspect', '0', 'crashes', '0', 'group', '', 'group_size', '0'}
 
+-- The fields of a dead job that its retry depends on.
+local REVIVED_BY = {kind = true, unique = true, scope = true, attempts = true, deadline = true}
+
 -- revive returns the fields that amend the record of a dead job for its next attempt, in which a
 -- deadline that has passed counts no more, or the reason why it can't be retried.
 local function revive(job, record)
-  local values = values_of(record)
+  local values = values_of(record, REVIVED_BY)
   if not values or (values.kind or '') == '' then return nil, 'malformed' end
   local key = values.unique or ''
   if key ~= '' and values.scope ~= 'duration' then

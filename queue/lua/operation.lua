@@ -18,11 +18,11 @@
 -- @include queue operate order
 local verb, id, owner = ARGV[1], ARGV[2], ARGV[3]
 local KEEP_MS = 31 * 86400000
+local KEEP_EVERY = 100 -- steps
 local turn_id, turn_owner, turn_until = unpack(call('HMGET', OPERATION, 'id', 'owner', 'until'))
-local record = {}
-for i, value in ipairs(call('HGETALL', OPERATION_RECORD)) do record[i] = value end
-local stored = {}
-for i = 1, #record, 2 do stored[record[i]] = record[i + 1] end
+local record = call('HGETALL', OPERATION_RECORD) -- names and values in turn
+local stored, place_of_value = {}, {}
+for i = 1, #record, 2 do stored[record[i]], place_of_value[record[i]] = record[i + 1], i + 1 end
 
 local function taken() return turn_id and tonumber(turn_until) > now end
 
@@ -34,18 +34,29 @@ end
 
 local function take_turn()
   call('HSET', OPERATION, 'id', id, 'owner', owner, 'until', int(now + tonumber(ARGV[4])))
-  call('PEXPIRE', OPERATION, KEEP_MS)
   turn_id, turn_until = id, now + tonumber(ARGV[4])
+end
+
+-- keep_for_a_month lets the turn and the record expire in a month.
+local function keep_for_a_month()
+  call('PEXPIRE', OPERATION, KEEP_MS)
+  call('PEXPIRE', OPERATION_RECORD, KEEP_MS)
 end
 
 -- store changes fields of the record.
 local function store(...)
+  local fields = {...}
   call('HSET', OPERATION_RECORD, ...)
-  call('PEXPIRE', OPERATION_RECORD, KEEP_MS)
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    if type(value) == 'number' then value = int(value) end
+    local at = place_of_value[name] or #record + 2
+    record[at - 1], record[at], place_of_value[name] = name, value, at
+  end
 end
 
 local function show()
-  return {'ok', int(now), taken() and turn_id == id and 1 or 0, call('HGETALL', OPERATION_RECORD)}
+  return {'ok', int(now), taken() and turn_id == id and 1 or 0, record}
 end
 
 -- give_up ends the turn.
@@ -172,6 +183,7 @@ if verb == 'begin' then
   take_turn()
   store('owner', owner, 'status', 'running', 'step', 0, 'examined', 0, 'changed', 0, 'left', 0, 'began', int(now), 'last', int(now), unpack(ARGV, 6))
   store('as_of', int(math.min(as_of, now + 1)))
+  keep_for_a_month()
   return show()
 end
 
@@ -184,6 +196,8 @@ if verb == 'continue' then
   take_turn()
   store('owner', owner, 'status', 'running', 'last', int(now))
   call('HDEL', OPERATION_RECORD, 'ended', 'error')
+  record = call('HGETALL', OPERATION_RECORD)
+  keep_for_a_month()
   return show()
 end
 free(stored['do'])
@@ -191,6 +205,7 @@ if verb == 'stop' then
   allow_when_full()
   if stored.status == 'running' then
     store('status', 'stopped', 'ended', int(now), 'error', owner or '')
+    keep_for_a_month()
     give_up()
   end
   return show()
@@ -241,8 +256,7 @@ take_turn()
 store('step', number, 'cursor', cursor, 'last', int(now), 'status', status,
   'examined', int(tonumber(stored.examined) + examined), 'changed', int(tonumber(stored.changed) + changed),
   'left', int(tonumber(stored.left) + math.max(0, #ARGV - 8 - changed)))
-if status == 'done' then
-  store('ended', int(now))
-  give_up()
-end
+if status == 'done' then store('ended', int(now)) end
+if status == 'done' or number % KEEP_EVERY == 0 then keep_for_a_month() end
+if status == 'done' then give_up() end
 return show()

@@ -36,7 +36,14 @@ end
 -- next_field returns the name of the field of a record at index at, and the indexes of the first
 -- and the last byte of its value, or nil if the record is damaged. The value is not copied.
 local function next_field(record, at)
-  local name, first, last
+  -- Names of Skidway end with no digit, so one match finds all; it takes half the time.
+  local name_size, name, size, first = string.match(record, '^(%d+):(%a[%a_]*)(%d+):()', at)
+  if name and #name == tonumber(name_size) and #size <= 9 then
+    local last = first + tonumber(size) - 1
+    if last <= #record then return name, first, last end
+    return nil
+  end
+  local last
   name, at = part(record, at)
   if name then first, last = span(record, at) end
   if first then return name, first, last end
@@ -55,14 +62,14 @@ local function find(record, name)
   return found and string.sub(record, found, found_end)
 end
 
--- values_of returns the last value of each name in a record, without the args, or nil if the
--- record is damaged.
-local function values_of(record)
+-- values_of returns the last values of some names in a record, and true for other names that it has,
+-- or nil if the record is damaged.
+local function values_of(record, names)
   local values, at = {}, 3
   while at <= #record do
     local name, first, last = next_field(record, at)
     if not name then return nil end
-    if name ~= 'args' then values[name] = string.sub(record, first, last) end
+    values[name] = not names[name] or string.sub(record, first, last)
     at = last + 1
   end
   return values
