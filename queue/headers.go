@@ -35,13 +35,20 @@ func appendHeaders(b []byte, headers map[string]string) []byte {
 // isPlainText reports whether JSON has a text as it is between its quotation marks.
 func isPlainText(text string) bool {
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ' || c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+		if !isPlain[text[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+// isPlain has the bytes that JSON has as they are between its quotation marks.
+var isPlain = func() (plain [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		plain[c] = !strings.ContainsRune(`"\<>&`, c)
+	}
+	return plain
+}()
 
 // decodeHeaders returns the headers that are stored as text.
 func decodeHeaders(text string) (headers map[string]string, err error) {
@@ -77,15 +84,8 @@ func cutPlainText(text string) (plain, rest string, ok bool) {
 	if text == "" || text[0] != '"' {
 		return "", "", false
 	}
-	for i := 1; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			return text[1:i], text[i+1:], true
-		case c < ' ' || c > '~' || c == '\\':
-			return "", "", false
-		}
-	}
-	return "", "", false
+	plain, rest, ok = strings.Cut(text[1:], `"`)
+	return plain, rest, ok && isPlainText(plain)
 }
 
 // headerSize returns the size of the names and the values of headers, in bytes.

@@ -122,7 +122,7 @@ func (c Config) encode(kind string, args, then []byte, o *Options) encodedJob {
 	delayed := o.Delay > 0 || !o.At.IsZero()
 	plain := o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
 		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
-	packed, packing := string(args), ""
+	packed, packing := args, ""
 	if c.PackFrom > 0 && len(args) >= c.PackFrom {
 		packed, packing = pack(args)
 	}
@@ -138,14 +138,14 @@ func (c Config) encode(kind string, args, then []byte, o *Options) encodedJob {
 		i.record = shortRecord(o.Priority, kind, packed)
 		return i
 	case plain && packing == "":
-		i.args = packed
+		i.args = string(packed)
 		return i
 	}
 	job := Job{
 		Kind: kind, Priority: o.Priority, MaxAttempts: o.MaxAttempts, Timeout: o.Timeout, Deadline: o.Deadline,
-		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing, then: string(then),
+		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packing: packing, then: string(then),
 	}
-	i.record = job.record()
+	i.record = recordOf(&job, packed)
 	if o.Unique.Scope == ForDuration {
 		i.keyMillis = millis(o.Unique.For)
 	}

@@ -36,11 +36,14 @@ const (
 )
 
 // record returns the job's record.
-func (j *Job) record() []byte {
-	b := make([]byte, 0, 64+len(j.Kind)+len(j.packed)+96*len(j.Headers)+len(j.then))
+func (j *Job) record() []byte { return recordOf(j, j.packed) }
+
+// recordOf returns the record of a job with packed args. Those of a new job are copied only there.
+func recordOf[T ~string | ~[]byte](j *Job, packed T) []byte {
+	b := make([]byte, 0, 64+len(j.Kind)+len(packed)+96*len(j.Headers)+len(j.then))
 	b = append(b, formatVersion[0], j.Priority.letter())
 	b = appendField(b, "kind", j.Kind)
-	b = appendField(b, "args", j.packed)
+	b = appendField(b, "args", packed)
 	if j.packing != "" {
 		b = appendField(b, "packing", j.packing)
 	}
@@ -82,7 +85,7 @@ func (j *Job) record() []byte {
 // shortRecord returns the record of a delayed job without other options, which is shorter than
 // others: the letter of the priority, the kind, a space and the args. It is used only while
 // the job is delayed; then the job enters its line with the fields id, kind and args.
-func shortRecord(p Priority, kind, args string) []byte {
+func shortRecord(p Priority, kind string, args []byte) []byte {
 	b := make([]byte, 0, 2+len(kind)+len(args))
 	b = append(append(b, p.letter()), kind...)
 	return append(append(b, ' '), args...)
@@ -360,13 +363,13 @@ var (
 )
 
 // pack compresses args if that makes them smaller.
-func pack(args []byte) (packed, packing string) {
+func pack(args []byte) (packed []byte, packing string) {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
 	if small := encoder.EncodeAll(args, nil); len(small) < len(args) {
-		return string(small), zstdPacking
+		return small, zstdPacking
 	}
-	return string(args), ""
+	return args, ""
 }
 
 // unpack decompresses args. Any client may have written the bytes, so it stops after limit
