@@ -48,7 +48,7 @@
 // job leaves its group when an attempt ends; one that is handed back keeps it. A closed lease
 // quarantines nothing, and recovery uses up no attempt.
 //
-// In each queue a worker holds jobs of at most one group at a time: Fetch returns no others. A
+// Under each lease a worker holds jobs of at most one group at a time: Fetch returns no others. A
 // death counts towards [Job.Crashes] only if the group of the job began with this job alone.
 // The job is dead after [DefaultCrashes], of which the last one counts only if [Lease.MarkSolo]
 // says that no other job of the worker ran. So a job that kills no worker is not made dead

@@ -11,23 +11,28 @@ import (
 // cohort is the number of jobs that a worker of these tests holds when it is killed.
 const cohort = 32
 
-var cohortPlan = workerPlan{Concurrency: cohort, Lease: 500 * time.Millisecond}
+// The lease is a twentieth of the default, a group lingers after a tenth of the default time.
+var cohortPlan = workerPlan{Concurrency: cohort, Lease: 500 * time.Millisecond, GroupWait: 500 * time.Millisecond}
 
-// One worker with all jobs is killed. Its jobs last a tenth of 3 s, the lease a twentieth of
-// the default: 15 s would be 1.5 s for the jobs and 0.65 s for the recovery.
+// One worker with all jobs is killed. Its jobs last a tenth of 3 s, but for one that goes on. With
+// the times of cohortPlan 15 s would be 1.5 s for the jobs and 0.65 s for the recovery.
 func TestJobsOfAKilledWorkerAreDoneSoonAndHinderNoOther(t *testing.T) {
 	t.Parallel()
 	for _, others := range []int{1, 4} {
 		t.Run(fmt.Sprint("workers=", others), func(t *testing.T) {
 			t.Parallel()
 			f := newServerProcesses(t, cohortPlan)
-			f.enqueue(cohort, "slow", queue.Options{})
+			place := f.random.IntN(cohort)
+			f.enqueue(place, "slow", queue.Options{})
+			f.enqueue(1, "hold", queue.Options{})
+			f.enqueue(cohort-1-place, "slow", queue.Options{})
 			victim := f.start()
 			f.untilRun(cohort)
 			victim.Kill()
 			for range others {
 				f.start()
 			}
+			began := time.Now()
 			f.ledger.until(t, f.ctx, func() bool { return len(f.ledger.runs) > cohort })
 			recovered := time.Now()
 			f.enqueue(1, "plain", queue.Options{Priority: queue.High})
@@ -35,12 +40,16 @@ func TestJobsOfAKilledWorkerAreDoneSoonAndHinderNoOther(t *testing.T) {
 			if took := time.Since(recovered); took > 2*time.Second {
 				t.Errorf("a job of high priority was started after %s", took)
 			}
-			f.untilSettled()
-			took := time.Since(recovered)
-			t.Logf("all jobs are done %s after the first of them runs again", took)
+			f.untilDepth(0, 1)
+			took := time.Since(began)
+			t.Logf("recovered %s after the start of the others, all jobs but the long one are done after %s", recovered.Sub(began), took)
 			if took > 5*time.Second {
-				t.Errorf("all jobs were done after %s", took)
+				t.Errorf("all jobs but the long one were done after %s", took)
 			}
+			for _, p := range f.live() {
+				f.open(p, "succeed", 1)
+			}
+			f.untilSettled()
 			f.stop()
 			f.check(outcome{})
 		})
@@ -48,10 +57,22 @@ func TestJobsOfAKilledWorkerAreDoneSoonAndHinderNoOther(t *testing.T) {
 }
 
 // A worker is started whenever the one before has died. Each death halves the group with the
-// poison job: 32, 16, 8, 4, 2, 1; then three more count.
+// poison job: 32, 16, 8, 4, 2, 1; then three more count. So it is too if all groups linger beside
+// each other: each is halved by itself.
 func TestOnePoisonJobAmongManyDiesWithAtMostEightWorkers(t *testing.T) {
 	t.Parallel()
-	f := newServerProcesses(t, cohortPlan)
+	for name, wait := range map[string]time.Duration{"one group at a time": time.Minute, "lingering groups": slowJob / 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := cohortPlan
+			plan.GroupWait = wait
+			testOnePoisonJob(t, plan)
+		})
+	}
+}
+
+func testOnePoisonJob(t *testing.T, plan workerPlan) {
+	f := newServerProcesses(t, plan)
 	place := f.random.IntN(cohort)
 	f.enqueue(place, "slow", queue.Options{})
 	poison := f.enqueue(1, "poison", queue.Options{})[0]

@@ -27,9 +27,23 @@
 //	               └─► handed back
 //
 // A handler that does not return within [Config.Grace] after its context has ended is
-// abandoned. A pool fetches quarantined jobs, which package queue describes, for at most half
-// of its slots and of one group at a time. Other jobs run beside them, unless the next death of
-// the worker could make the job dead, see [Config.Crashes].
+// abandoned. Other jobs run beside quarantined ones, which package queue describes, unless the next
+// death of the worker could make the job dead, see [Config.Crashes].
+//
+// # Quarantine
+//
+// A pool fetches quarantined jobs for at most half of its slots, and of one group at a time: if
+// the worker dies, the other groups need not run again. A job may run for hours, so a group keeps
+// no other waiting once each of its jobs has run for 5 s: then it lingers. The time doubles with each
+// quarantine of a job. Jobs that linger do not count towards the half of the slots.
+//
+// This costs no further death of a worker. The pool fetches the next group under another lease, and
+// Redis halves by leases: after a death the group of the job that kills its workers has half of
+// its size, whatever lingered beside it. If lingering jobs were only taken for harmless, a job
+// that kills its worker after that time would be found late; if they were halved together with the
+// next group, a group could stay as large as it was. What it costs: jobs that linger when the
+// worker dies are quarantined once more. None of them is made dead, since the last death that makes
+// a job dead counts only while no other runs.
 package workers
 
 // How the package is built is described in docs/architecture.md.

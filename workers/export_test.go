@@ -13,6 +13,10 @@ func (p *Pool) SetSoloTimes(wait, window time.Duration) {
 	p.sched.solo.firstWait, p.executor.firstWindow = wait, window
 }
 
+// SetGroupWait sets after which time a group that was quarantined once lingers. The pool must not
+// run yet.
+func (p *Pool) SetGroupWait(wait time.Duration) { p.sched.quarantine.firstWait = wait }
+
 var Window = window
 
 // RestFor is how long a queue rests after an error.

@@ -20,7 +20,7 @@ type fetchOrder struct {
 	retries queue.RetryLimits
 
 	quarantined  int // maximum number of quarantined jobs
-	quarantineAt int // quarantine.writes of the scheduler when the order was made
+	quarantineAt int // quarantine.changes of the scheduler when the order was made
 
 	reread bool // read jobs that the lease holds and the worker does not know
 	slow   int  // of the queue when the order was made
@@ -134,11 +134,12 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 // all before the others. Jobs for which no slot becomes free are handed back. waiting is the number
 // of queues that are not known to be empty.
 func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
-	order := q.orderLocked(max(limit, min(2*q.ended, maxPrefetch)))
+	q.setAsideLocked()
+	order := q.orderLocked(q.session, max(limit, min(2*q.ended, maxPrefetch)))
 	order.retries = s.retryLimitsLocked(q, waiting)
 	q.fetches++
 	order.retries.First = q.fetches%retryFirstEvery == 0
-	order.quarantined, order.quarantineAt = min(order.limit, s.quarantine.room(q.session)), s.quarantine.writes
+	order.quarantined, order.quarantineAt = min(order.limit, s.quarantine.room(q.session)), s.quarantine.changes
 	return order
 }
 
@@ -148,6 +149,8 @@ type followUp struct {
 	wakeIn  time.Duration // wake the fetcher then, unless it is zero
 	checkIn time.Duration // call checkBuffers then, unless it is zero
 	away    bool          // the server of the queue could not be reached
+
+	lingerIn time.Duration // call linger then with the session of the order, unless it is zero
 }
 
 // fetched buffers the jobs of an order, except those that must run solo. ok is false if the
@@ -159,7 +162,8 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	q.fetching = false
 	q.trustUntil = now.Add(trustFor(len(s.queues)))
 	if order.reread {
-		q.reread, q.uncertain = answer.More, false
+		order.session.rereadDue = answer.More
+		q.uncertain = q.uncertain && order.session != q.session
 	}
 	if q.slow > 0 && now.Sub(order.sent) < order.timeout()/4 {
 		q.slow--
@@ -168,7 +172,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		q.paused = answer.Paused
 	}
 	if !order.reread { // the answer to it does not say whether there are others
-		empty := len(answer.Cursors) > 0 && order.quarantineAt == s.quarantine.writes
+		empty := len(answer.Cursors) > 0 && order.quarantineAt == s.quarantine.changes
 		if empty && !q.empty && slices.ContainsFunc(s.queues, func(other *servedQueue) bool { return other != q && other.withheld }) {
 			s.wake.send() // this queue no longer limits the retries of others
 		}
@@ -179,7 +183,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		}
 	}
 	defer s.retireLocked(q)
-	if q.session != order.session { // the session of the order is lost
+	if order.session != nil && !q.hasLocked(order.session) { // it is lost
 		for _, a := range attempts {
 			a.endClaimed.Store(true)
 		}
@@ -190,7 +194,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	q.served = max(q.served, s.virtualTime) + float64(len(attempts))/float64(q.config.Weight)
 	for _, a := range attempts {
 		if a.job.Group != "" {
-			s.quarantine.held[order.session]++
+			next.lingerIn = max(next.lingerIn, s.quarantine.add(order.session, a.job.Quarantines, now))
 		}
 		switch {
 		case q.paused || q.removed: // while the jobs were on their way
@@ -236,7 +240,7 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	switch {
 	case errors.Is(err, queue.ErrLeaseLost):
 	case errors.As(err, &unknown), errors.Is(err, queue.ErrServerChanged):
-		q.reread, q.empty = true, false
+		order.session.rereadDue, q.empty = true, false
 	default:
 		q.rest(now)
 		next.wakeIn, next.away = restFor, q.slow == 0 && isAway(err)
@@ -251,13 +255,15 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
-		switch {
-		case q.session == nil || !q.reread && !q.session.mustCompare():
-		case q.rests(now):
-			resting = true
-		default:
-			q.reread = true
-			return q.orderLocked(1), true, resting
+		for session := range q.sessionsLocked() {
+			switch {
+			case !session.rereadDue && !session.mustCompare():
+			case q.rests(now):
+				resting = true
+			default:
+				session.rereadDue = true
+				return q.orderLocked(session, 1), true, resting
+			}
 		}
 	}
 	return fetchOrder{}, false, resting

@@ -135,6 +135,9 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	}
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
+	if next.lingerIn > 0 {
+		time.AfterFunc(next.lingerIn, func() { f.sched.linger(order.session, time.Now()) })
+	}
 	if len(answer.Cursors) > 0 {
 		f.control.watch(order.queue, "lines", func() { f.heard(order.queue) }, answer.Cursors...)
 	}

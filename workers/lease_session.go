@@ -25,6 +25,9 @@ type leaseSession struct {
 	onLost    func(queue string) // may be nil
 	onEmpty   func()             // called when no job is held any more
 
+	rereadDue bool // the lease may hold jobs that the worker does not know; guarded by the scheduler's mutex
+	lingers   bool // quarantined jobs linger, see quarantine; guarded by the scheduler's mutex
+
 	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
 	serverChanged func() (int64, bool)      // of the lease
 	// comparing is locked while jobs are compared with a changed server, until those that it
@@ -67,7 +70,7 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 			_, err := lease.Finish(ctx, s.withoutLost(outcomes))
 			s.comparing.RUnlock()
 			if errors.Is(err, queue.ErrServerChanged) {
-				s.sched.update(q.rereadLocked)
+				s.sched.update(s.rereadLocked)
 			}
 			return err
 		},
@@ -162,6 +165,10 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	}
 	return answer, err
 }
+
+// rereadLocked makes the fetcher compare the jobs that the lease holds, according to Redis, with
+// those that the worker knows.
+func (s *leaseSession) rereadLocked() { s.rereadDue = true }
 
 // mustCompare reports whether the server has changed since the jobs were compared.
 func (s *leaseSession) mustCompare() bool {
@@ -364,7 +371,7 @@ func (s *leaseSession) lost() {
 		a.interrupt(queue.ErrLeaseLost)
 	}
 	s.sched.update(func() {
-		s.queue.droppedLocked()
+		s.queue.droppedLocked(s)
 		s.sched.retireLocked(s.queue)
 	})
 }

@@ -122,10 +122,10 @@ func TestReleasedJobIsCountedOnce(t *testing.T) {
 		job.Group = "g"
 	}
 	s.hold(quarantined)
-	s.sched.quarantine.held[s] = 2
+	s.sched.quarantine.held[s] = heldGroup{jobs: 2}
 	s.release(quarantined[:1])
 	s.forget([]queue.Completion{{Job: quarantined[0]}})
-	if n := s.sched.quarantine.held[s]; n != 1 {
+	if n := s.sched.quarantine.held[s].jobs; n != 1 {
 		t.Errorf("%d quarantined jobs, want 1", n)
 	}
 }

@@ -169,6 +169,21 @@ func (f *processes) untilSettled() {
 	}
 }
 
+// untilDepth waits until so many jobs of all queues are waiting or delayed, and active.
+func (f *processes) untilDepth(waiting, active int) {
+	f.t.Helper()
+	for left := (queue.Depth{Waiting: -1}); left.Waiting != waiting || left.Active != active; {
+		left = queue.Depth{}
+		for _, q := range f.queues {
+			depth, err := q.Depth(f.ctx)
+			if err != nil {
+				f.t.Fatalf("%v\n%s", err, f.describe())
+			}
+			left.Waiting, left.Active = left.Waiting+depth.Waiting+depth.Delayed, left.Active+depth.Active
+		}
+	}
+}
+
 // settle waits for the end of all jobs that there are.
 func (f *processes) settle(ctx context.Context) error {
 	for _, q := range f.queues {
@@ -290,6 +305,7 @@ type workerPlan struct {
 	Lease       time.Duration
 	ScanEvery   time.Duration // zero: the default
 	FlushEvery  time.Duration // of statistics, zero: the default
+	GroupWait   time.Duration // until a quarantined group lingers, zero: the default
 
 	Signal processtest.CommandSignal
 }
@@ -333,6 +349,9 @@ func runWorker() error {
 	}
 	if plan.FlushEvery > 0 {
 		pool.SetFlushEvery(plan.FlushEvery)
+	}
+	if plan.GroupWait > 0 {
+		pool.SetGroupWait(plan.GroupWait)
 	}
 	addChaosKinds(pool, notes, plan.Name)
 	fmt.Println("ready")

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -91,6 +92,47 @@ func TestQuarantinedJobsTakeHalfOfTheSlotsAndOneGroupAtATime(t *testing.T) {
 		if first, second := groups[0], groups[3]; first == second || !slices.Equal(groups, []string{first, first, first, second, second, second}) {
 			f.Errorf("the groups are %q", groups)
 		}
+	})
+}
+
+// Four jobs become two groups. One job of the first goes on, with half of the pool's slots for
+// quarantined jobs left.
+func TestLongJobOfAGroupKeepsNoOtherGroupWaiting(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		for range 4 {
+			f.add("quarantined", queue.Options{})
+		}
+		_, _, die := f.abandoned("dying-worker", 4)
+		die()
+		_, err := f.queue.Recover(f.ctx, 0, false)
+		f.must(err)
+		p := f.pool(workers.Config{Concurrency: 8})
+		p.SetGroupWait(20 * time.Millisecond)
+		begun, gate := make(chan *queue.Job, 4), make(chan struct{})
+		var first atomic.Bool
+		p.HandleRaw("quarantined", func(_ context.Context, job *queue.Job) error {
+			begun <- job
+			if first.CompareAndSwap(false, true) {
+				<-gate
+			}
+			return nil
+		}, workers.Kind{})
+		f.run(p)
+		leases := map[string]string{} // by group
+		for range 4 {
+			job := await(f, begun, "quarantined job")
+			if lease, known := leases[job.Group]; known && lease != job.Worker {
+				f.Errorf("a group is held under %s and %s", lease, job.Worker)
+			}
+			leases[job.Group] = job.Worker
+		}
+		held := slices.Compact(slices.Sorted(maps.Values(leases)))
+		if len(leases) != 2 || len(held) != 2 {
+			f.Errorf("the groups are held under %v", leases)
+		}
+		f.awaitDepth(0, 1)
+		close(gate)
+		f.awaitDepth(0, 0)
 	})
 }
 

@@ -3,6 +3,7 @@ package workers
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -35,11 +36,12 @@ type servedQueue struct {
 	// The rest is guarded by the scheduler's mutex.
 
 	config    Queue
-	place     int           // of config in the list of configurations
-	removed   bool          // no more jobs are fetched; running ones go on
-	session   *leaseSession // nil while no job is held
-	uncertain bool          // the outcome of the fetch that may have opened the lease of session is unknown
-	losing    bool          // the jobs of a lost lease are being interrupted: no other lease is opened
+	place     int             // of config in the list of configurations
+	removed   bool            // no more jobs are fetched; running ones go on
+	session   *leaseSession   // of the next fetch; nil while there is none
+	older     []*leaseSession // with lingering quarantined jobs, see quarantine; the next fetch uses another
+	uncertain bool            // the outcome of the fetch that may have opened the lease of session is unknown
+	losing    []*leaseSession // lost, and their jobs are being interrupted: no other lease is opened
 
 	buffer  []*attempt // not started, in order
 	running int
@@ -47,7 +49,6 @@ type servedQueue struct {
 	served  float64 // jobs fetched, divided by the weight
 
 	fetching     bool      // an order is being executed
-	reread       bool      // the lease may hold jobs that the worker does not know
 	slow         int       // see maxSlow
 	empty        bool      // it had no jobs; its lines are watched
 	withheld     bool      // empty, but for retries: the latest fetch was to take none
@@ -84,17 +85,56 @@ func (q *servedQueue) loadLocked() float64 {
 	return float64(q.running+1) / float64(q.config.Weight)
 }
 
-// orderLocked returns an order, and records that jobs of the queue are on their way.
-func (q *servedQueue) orderLocked(limit int) fetchOrder {
+// orderLocked returns an order for a session, nil for a new one, and records that jobs of the queue
+// are on their way.
+func (q *servedQueue) orderLocked(session *leaseSession, limit int) fetchOrder {
 	q.fetching = true
 	return fetchOrder{
-		queue: q, session: q.session, limit: limit, reread: q.reread && q.session != nil, slow: q.slow, pauseSignals: q.pauseSignals,
+		queue: q, session: session, limit: limit, reread: session != nil && session.rereadDue, slow: q.slow, pauseSignals: q.pauseSignals,
 	}
+}
+
+// sessionsLocked returns the queue's sessions.
+func (q *servedQueue) sessionsLocked() iter.Seq[*leaseSession] {
+	return func(yield func(*leaseSession) bool) {
+		for _, session := range q.older {
+			if !yield(session) {
+				return
+			}
+		}
+		if q.session != nil {
+			yield(q.session)
+		}
+	}
+}
+
+// hasLocked reports whether a session is one of the queue's.
+func (q *servedQueue) hasLocked(session *leaseSession) bool {
+	return q.session == session || slices.Contains(q.older, session)
+}
+
+// setAsideLocked lets the next fetch use a new session if quarantined jobs of the latest one
+// linger. None must be on its way.
+func (q *servedQueue) setAsideLocked() {
+	if q.session != nil && q.session.lingers && !q.session.rereadDue {
+		q.older, q.session = append(q.older, q.session), nil
+	}
+}
+
+// detachLocked removes a session from the queue, and reports whether it was one of the queue's.
+func (q *servedQueue) detachLocked(session *leaseSession) bool {
+	if q.session == session {
+		q.session, q.uncertain = nil, false
+		return true
+	}
+	before := len(q.older)
+	q.older = slices.DeleteFunc(q.older, func(other *leaseSession) bool { return other == session })
+	return len(q.older) < before
 }
 
 // fetchableLocked reports whether jobs can be fetched.
 func (q *servedQueue) fetchableLocked(now time.Time) bool {
-	return !q.uncertain && !q.losing && !q.paused && !q.removed && !q.rests(now)
+	return !q.uncertain && len(q.losing) == 0 && !q.paused && !q.removed && !q.rests(now)
 }
 
 // roomLocked returns how many of n jobs the queue's own limit allows.
@@ -139,15 +179,12 @@ func (q *servedQueue) fetchedLocked(jobs bool) {
 	}
 }
 
-// rereadLocked makes the fetcher compare the jobs that the queue's lease holds, according to
-// Redis, with those that the worker knows.
-func (q *servedQueue) rereadLocked() { q.reread = q.session != nil }
-
 // droppedLocked lets the queue have another session after scheduler.drop, when the handlers of
 // the lost one are interrupted.
-func (q *servedQueue) droppedLocked() {
-	if q.losing {
-		q.losing, q.empty, q.paused, q.reread, q.slow = false, false, false, false, 0
+func (q *servedQueue) droppedLocked(session *leaseSession) {
+	if i := slices.Index(q.losing, session); i >= 0 {
+		q.losing = slices.Delete(q.losing, i, i+1)
+		q.empty, q.paused, q.slow = false, false, 0
 	}
 }
 
@@ -201,7 +238,7 @@ func (s *scheduler) add(queues []*servedQueue) {
 func (s *scheduler) leave(q *servedQueue) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q.session != nil || q.fetching {
+	if q.session != nil || len(q.older) > 0 || q.fetching {
 		return false
 	}
 	q.removed = true
@@ -220,7 +257,10 @@ func (s *scheduler) retire(q *servedQueue) {
 // are written: while it is among the queues, its jobs are compared with a Redis that has changed,
 // before which none is written.
 func (s *scheduler) retireLocked(q *servedQueue) {
-	unwritten := q.session != nil && q.session.holdsJobs()
+	unwritten := false
+	for session := range q.sessionsLocked() {
+		unwritten = unwritten || session.holdsJobs()
+	}
 	if q.removed && q.running == 0 && !q.fetching && !unwritten && slices.Contains(s.queues, q) {
 		s.queues = slices.DeleteFunc(s.queues, func(other *servedQueue) bool { return other == q })
 		s.queuesChangedLocked()
@@ -249,9 +289,7 @@ func (s *scheduler) sessions() (sessions []*leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
-		if q.session != nil {
-			sessions = append(sessions, q.session)
-		}
+		sessions = slices.AppendSeq(sessions, q.sessionsLocked())
 	}
 	return sessions
 }
@@ -262,7 +300,7 @@ func (s *scheduler) install(session *leaseSession, uncertain bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := session.queue
-	q.session, q.uncertain, q.reread = session, uncertain, false
+	q.session, q.uncertain = session, uncertain
 }
 
 // detachIdle removes a session from its queue, and reports whether it has: the session has held
@@ -271,11 +309,10 @@ func (s *scheduler) detachIdle(session *leaseSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := session.queue
-	if q.session != session || q.fetching || q.reread || session.mustCompare() || !session.idle() {
+	if !q.hasLocked(session) || q.fetching || session.rereadDue || session.mustCompare() || !session.idle() {
 		return false
 	}
-	q.session = nil
-	return true
+	return q.detachLocked(session)
 }
 
 // drop removes a lost session, and its jobs that were not started. If buffered jobs of other
@@ -285,8 +322,8 @@ func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := session.queue
-	if q.session == session {
-		q.session, q.uncertain, q.losing = nil, false, true
+	if q.detachLocked(session) {
+		q.losing = append(q.losing, session)
 	}
 	dropped := func(a *attempt) bool {
 		if a.session == session {
@@ -296,7 +333,9 @@ func (s *scheduler) drop(session *leaseSession) {
 	}
 	s.buffers.remove(q, dropped)
 	s.solo.waiting = slices.DeleteFunc(s.solo.waiting, dropped)
-	delete(s.quarantine.held, session)
+	if s.quarantine.written(session, s.quarantine.held[session].jobs) {
+		s.quarantineChangedLocked(q)
+	}
 	s.wake.send()
 }
 

@@ -76,6 +76,34 @@ func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
 	}
 }
 
+// The pool fetches under another lease since the job lingers in quarantine.
+func TestOutcomeOfALingeringJobIsWrittenAfterARestart(t *testing.T) {
+	t.Parallel()
+	f, save, restore := newRestored(t)
+	f.add("k", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
+	die()
+	_, err := f.queue.Recover(f.ctx, 0, false)
+	f.must(err)
+	const slots = 1000
+	p := f.pool(workers.Config{Concurrency: slots, Lease: 20 * time.Second})
+	p.SetGroupWait(time.Millisecond)
+	begun, gate := make(chan *queue.Job, 2*slots), make(chan struct{})
+	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { begun <- job; <-gate; return nil }, workers.Kind{})
+	f.run(p)
+	lingering := await(f, begun, "quarantined job")
+	for other := lingering; other.Worker == lingering.Worker; other = await(f, begun, "other job") {
+		f.add("k", queue.Options{}) // it may still be fetched before the first one lingers
+	}
+	save()
+	restore()
+	close(gate)
+	f.awaitDepth(0, 0)
+	if len(begun) > 0 {
+		t.Errorf("job %s ran again", (<-begun).ID)
+	}
+}
+
 // The handler returns while Redis is away, and the pool no longer serves the queue. The outcome is held
 // back until the job is compared with that of the restarted Redis.
 func TestOutcomeOfARemovedQueueIsWrittenAfterARestart(t *testing.T) {

@@ -92,6 +92,15 @@ func (f *schedulerFixture) bring(order fetchOrder, n, solos int) []*attempt {
 	return attempts
 }
 
+// opened opens a session for an order of a queue that has none.
+func (f *schedulerFixture) opened(order fetchOrder) fetchOrder {
+	if order.session == nil {
+		order.session = newTestSession(order.queue)
+		f.install(order.session, false)
+	}
+	return order
+}
+
 // fill answers orders, until there is none, with all the jobs that they want, and
 // starts them.
 func (f *schedulerFixture) fill() {
@@ -244,8 +253,8 @@ func TestSessionIsDetachedAfterAnIntervalWithoutAJob(t *testing.T) {
 		{"a job is held", func() {}, false},
 		{"it was held since the previous tick", func() { session.forget([]queue.Completion{{Job: attempts[0].job}}); session.used = true }, false},
 		{"an order is on its way", func() { q.fetching = true }, false},
-		{"held jobs are to be read again", func() { q.fetching, q.reread = false, true }, false},
-		{"it was idle", func() { q.reread = false }, true},
+		{"held jobs are to be read again", func() { q.fetching, session.rereadDue = false, true }, false},
+		{"it was idle", func() { session.rereadDue = false }, true},
 		{"it is detached already", func() {}, false},
 	} {
 		c.before()
@@ -259,11 +268,12 @@ func TestQueueHasNoOtherSessionBeforeTheJobsOfALostOneAreInterrupted(t *testing.
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{})
 	q := f.queue(queue.DefaultQueue)
-	f.drop(q.session)
+	lost := q.session
+	f.drop(lost)
 	if order := f.order(); order.queue != nil || q.session != nil {
 		t.Error("a fetch is ordered")
 	}
-	f.update(q.droppedLocked)
+	f.update(func() { q.droppedLocked(lost) })
 	if order := f.order(); order.queue != q || order.session != nil {
 		t.Errorf("the next order is %+v", order)
 	}
@@ -477,7 +487,7 @@ func TestQueueThatWaitsForItsRereadCanBeRemoved(t *testing.T) {
 	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 	b := f.queue("b")
 	for _, q := range f.all() {
-		f.update(q.rereadLocked)
+		f.update(q.session.rereadLocked)
 	}
 	order, _, _ := f.nextReread(f.now) // of a
 	f.drop(b.session)
@@ -660,7 +670,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"order": func(t *rapid.T) {
 				if order := f.order(); order.queue != nil && len(orders) == 0 {
-					orders = append(orders, order)
+					orders = append(orders, f.opened(order))
 				}
 			},
 			"answer": func(t *rapid.T) {
@@ -712,13 +722,18 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"resume": func(t *rapid.T) { f.setPaused(anyQueue(t), false) },
 			"lose": func(t *rapid.T) {
 				q := anyQueue(t)
-				f.drop(q.session)
-				f.update(q.droppedLocked)
+				for _, session := range slices.Collect(q.sessionsLocked()) {
+					f.drop(session)
+					f.update(func() { q.droppedLocked(session) })
+				}
 				f.install(newTestSession(q), false)
 			},
 			"time": func(t *rapid.T) {
 				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))
 				f.checkBuffers(f.now)
+				for _, session := range f.sessions() {
+					f.linger(session, f.now)
+				}
 			},
 			"news": func(t *rapid.T) { f.update(anyQueue(t).newsLocked) },
 			"queues": func(t *rapid.T) {
@@ -832,6 +847,59 @@ func TestQuarantinedJobsAreFetchedForHalfOfTheSlotsAndOfOneGroup(t *testing.T) {
 	wantRoom("at the end", 2, 2)
 	if f.bring(before, 0, 0); b.empty {
 		t.Error("an answer that was without jobs of other groups is trusted after the end of the group")
+	}
+}
+
+// The group of queue a lingers when no job of it was fetched for twice groupWait, since it was
+// quarantined twice. Later jobs of the queue have another session.
+func TestGroupThatLingersKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+	a, b := f.queue("a"), f.queue("b")
+	bring := func(group string) (order fetchOrder, attempts []*attempt) {
+		order = f.opened(f.orderLocked(a, 1, 2))
+		f.jobs++
+		attempts = order.session.hold([]*queue.Job{{ID: fmt.Sprint(f.jobs), Group: group, GroupSize: 2, Quarantines: 2}})
+		next, _ := f.fetched(order, attempts, queue.FetchResult{}, f.now)
+		if next.lingerIn != 2*groupWait {
+			t.Errorf("a group that was quarantined twice lingers after %s", next.lingerIn)
+		}
+		return order, attempts
+	}
+	first, attempts := bring("g")
+	f.now = f.now.Add(groupWait)
+	if again, _ := bring("g"); again.session != first.session {
+		t.Error("another session before the group lingers")
+	}
+	f.now = f.now.Add(groupWait)
+	a.empty, b.empty = true, true
+	if f.linger(first.session, f.now); !a.empty || f.quarantine.room(nil) != 0 {
+		t.Error("the group lingers though a job of it was fetched later")
+	}
+	f.now = f.now.Add(groupWait)
+	if f.linger(first.session, f.now); a.empty || b.empty || f.quarantine.room(nil) != 2 {
+		t.Errorf("beside a group that lingers: a is empty: %t, b is empty: %t, room for %d", a.empty, b.empty, f.quarantine.room(nil))
+	}
+	second, _ := bring("h")
+	if second.session == first.session || second.quarantined != 1 || f.quarantine.room(b.session) != 0 {
+		t.Errorf("the next group has the order %+v, and b has room for %d", second, f.quarantine.room(b.session))
+	}
+	if all := f.sessions(); !slices.Contains(all, first.session) || !slices.Contains(all, second.session) {
+		t.Errorf("the sessions are %v", all)
+	}
+	first.session.rereadLocked()
+	if order, ok, _ := f.nextReread(f.now); !ok || order.session != first.session {
+		t.Errorf("the jobs of the older session are not compared: %+v", order)
+	}
+	a.empty, b.empty, a.fetching = true, true, false
+	if f.quarantineWritten(first.session, 1); !a.empty || f.quarantine.room(second.session) != 1 {
+		t.Error("the end of a lingering job lets others be fetched again")
+	}
+	if f.drop(second.session); b.empty || f.quarantine.room(b.session) != 2 {
+		t.Error("after the loss of a group another queue's is not fetched")
+	}
+	if f.drop(first.session); !attempts[0].endClaimed.Load() || a.hasLocked(first.session) {
+		t.Error("a lost older session is still one of the queue's")
 	}
 }
 
