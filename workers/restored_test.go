@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -221,7 +222,7 @@ func TestJobsWhoseDeliveryRedisHasLostAreInterruptedAndRunAgain(t *testing.T) {
 // that are added, and the one that runs, do not wait for the client to ask for them again.
 func TestJobsOfAClusterRunAfterAFailover(t *testing.T) {
 	t.Parallel()
-	url, failover := redistest.ReplicatedCluster(t)
+	url, _, failover := redistest.ReplicatedCluster(t)
 	f := newFixture(t, redistest.Open(t, url))
 	p := f.pool(workers.Config{Concurrency: 2, Lease: 10 * time.Second})
 	begun, gate := make(chan string, 10), make(chan struct{})
@@ -248,6 +249,44 @@ func TestJobsOfAClusterRunAfterAFailover(t *testing.T) {
 	total, _, err := f.queue.Counters(f.ctx, 0)
 	f.must(err)
 	if total.Succeeded != 2 || total.LostLeases != 0 {
+		t.Errorf("the counters are %+v", total)
+	}
+}
+
+// The replica has two jobs as running and one as waiting. It has not received that they ended, nor
+// the job that was added last.
+func TestFailoverOfAClusterThatLosesWritesLeavesNoJobActive(t *testing.T) {
+	t.Parallel()
+	url, detach, failover := redistest.ReplicatedCluster(t)
+	f := newFixture(t, redistest.Open(t, url))
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 10 * time.Second})
+	begun, gate := make(chan string, 10), make(chan struct{})
+	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { begun <- job.ID; <-gate; return nil }, workers.Kind{})
+	added := []string{f.add("k", queue.Options{}), f.add("k", queue.Options{}), f.add("k", queue.Options{})}
+	f.run(p)
+	await(f, begun, "first job")
+	await(f, begun, "second job")
+	f.must(f.db.EachMaster(f.ctx, func(ctx context.Context, master *redis.Client, _ string) error {
+		return awaitReplica(ctx, master)
+	}))
+	detach()
+	close(gate)
+	added = append(added, f.add("k", queue.Options{}))
+	await(f, begun, "third job")
+	await(f, begun, "job that Redis loses")
+	f.awaitDepth(0, 0)
+	failover()
+	f.awaitDepth(0, 0)
+	last := f.add("k", queue.Options{})
+	for id := ""; id != last; id = await(f, begun, "job that was added after the failover") {
+	}
+	f.awaitDepth(0, 0)
+	if slices.Contains(added, last) {
+		t.Errorf("the id %s was issued twice", last)
+	}
+	total, _, err := f.queue.Counters(f.ctx, 0)
+	f.must(err)
+	if total.Enqueued != 4 || total.Succeeded != 4 || total.LostLeases != 0 {
 		t.Errorf("the counters are %+v", total)
 	}
 }

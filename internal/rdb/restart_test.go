@@ -43,7 +43,7 @@ func TestRestartIsNoticedAndRefusesCallsThatDoNotExpectIt(t *testing.T) {
 // the id of its replication shows that it took over.
 func TestFailoverOfAClusterIsNoticed(t *testing.T) {
 	t.Parallel()
-	url, failover := redistest.ReplicatedCluster(t)
+	url, _, failover := redistest.ReplicatedCluster(t)
 	db := redistest.Open(t, url)
 	before := db.Restarts()
 	read := func(restarts int64) error {

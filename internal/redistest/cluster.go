@@ -67,20 +67,28 @@ func OwnCluster(t testing.TB) (url string, masterOf func(slot int64) *Server) {
 }
 
 // ReplicatedCluster starts a Redis Cluster of one master with a replica, and returns its URL.
-// failover makes the replica the master and kills the other one. Both end with the test.
-func ReplicatedCluster(t testing.TB) (url string, failover func()) {
+// detach makes the replica receive no more writes, failover makes it the master and kills the other
+// one. Both end with the test.
+func ReplicatedCluster(t testing.TB) (url string, detach, failover func()) {
 	t.Helper()
 	n, url, err := startCluster(1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.remove)
-	return url, func() {
-		client := n[1].client()
+	send := func(i int, command ...any) {
+		client := n[i].client()
 		defer func() { _ = client.Close() }()
-		if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
+		if err := client.Do(t.Context(), command...).Err(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	detach = func() {
+		send(1, "CONFIG", "SET", "masteruser", "unknown", "masterauth", "unknown") // it cannot connect again
+		send(0, "CLIENT", "KILL", "TYPE", "replica")
+	}
+	return url, detach, func() {
+		send(1, "CLUSTER", "FAILOVER", "TAKEOVER")
 		n[0].Kill()
 	}
 }
