@@ -72,7 +72,7 @@ chaos: redis ## strike workers, Redis and the network for long (SKIDWAY_CHAOS_SE
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Model|EachTimeFires' ./distribute/... ./delayed
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|ManyQueuesStart|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
 
 mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... TESTS=REGEXP JOBS=N)
 	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(TESTS),-tests '$(TESTS)') $(if $(JOBS),-jobs $(JOBS))

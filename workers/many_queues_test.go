@@ -130,29 +130,55 @@ func (f *fixture) idleCost(sent *sentCommands) (rates map[string]float64, total 
 	return rates, total
 }
 
-// latencies adds n jobs to different queues one after another, by Enqueue or by a plain
-// XADD as of another client, and returns the sorted times until they started.
-func (f *fixture) latencies(n, queues int, started <-chan time.Time) (times []time.Duration) {
+// latency adds the ith job to a queue, by Enqueue or by a plain XADD as of another client, and
+// returns the time until it started.
+func (f *fixture) latency(i int, name string, started <-chan time.Time) time.Duration {
 	f.Helper()
-	for i := range n {
-		name := fmt.Sprintf("t%d", i*7919%queues)
-		began := time.Now()
-		if i%2 == 0 {
-			f.add("k", queue.Options{Queue: name})
-		} else {
-			line := strings.Replace(f.key("2:normal:fresh"), "{q:0}", "{"+name+":0}", 1)
-			f.must(f.db.XAdd(f.ctx, &redis.XAddArgs{Stream: line, Values: []string{"kind", "k", "args", "{}"}}).Err())
-		}
-		times = append(times, await(f, started, "job").Sub(began))
+	began := time.Now()
+	if i%2 == 0 {
+		f.add("k", queue.Options{Queue: name})
+	} else {
+		line := strings.Replace(f.key("2:normal:fresh"), "{q:0}", "{"+name+":0}", 1)
+		f.must(f.db.XAdd(f.ctx, &redis.XAddArgs{Stream: line, Values: []string{"kind", "k", "args", "{}"}}).Err())
 	}
-	slices.Sort(times)
-	return times
+	return await(f, started, "job").Sub(began)
 }
 
-// The number of queues is set by SKIDWAY_MANY_QUEUES, for example to 3000.
+// heldRedis returns for how long each kind of command held Redis, the median by name or hash of
+// the script. All of them must have been logged.
+func (f *fixture) heldRedis() map[string]time.Duration {
+	f.Helper()
+	entries, err := f.db.SlowLogGet(f.ctx, -1).Result()
+	f.must(err)
+	all := map[string][]time.Duration{}
+	for _, entry := range entries {
+		name := strings.ToLower(entry.Args[0])
+		if name == "evalsha" {
+			name = entry.Args[1]
+		}
+		all[name] = append(all[name], entry.Duration)
+	}
+	medians := map[string]time.Duration{}
+	for name, times := range all {
+		slices.Sort(times)
+		medians[name] = times[len(times)/2]
+	}
+	return medians
+}
+
+// The number of queues is set by SKIDWAY_MANY_QUEUES; it is 3000 in the long form.
+//
+// The claims for 3000 queues are that a job starts within 10 ms, but for one in a hundred, and that
+// no command holds Redis for more than 0.5 ms. The slowest of many times depend on what else the
+// machine does, so the test compares the slowest tenth with those of a pool of one queue,
+// measured by turns, and the median of each command and script with the claim.
 func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	t.Parallel()
-	queues, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_MANY_QUEUES"), "120"))
+	queues := 120
+	if thorough {
+		queues = 3000
+	}
+	queues, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_MANY_QUEUES"), strconv.Itoa(queues)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +191,7 @@ func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	started := make(chan time.Time, 1)
 	p.HandleRaw("k", func(context.Context, *queue.Job) error { started <- time.Now(); return nil }, workers.Kind{})
 	other.run(p)
-	f.latencies(1, queues, started)
+	f.latency(0, "t0", started)
 	// The mover and the cron look again at queues whose signals have been read. They start at least 50
 	// steps in a second.
 	for quiet := false; !quiet || !sent.begun(queues); {
@@ -179,19 +205,33 @@ func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	if total > 50 {
 		t.Errorf("%.0f commands a second are sent while nothing happens, want at most 50: %v", total, rates)
 	}
-	f.must(f.db.ConfigSet(f.ctx, "slowlog-log-slower-than", "500").Err())
+	single, startedThere := f.pool(workers.Config{Lease: queue.DefaultLease, Queues: []workers.Queue{{Name: "single"}}}), make(chan time.Time, 1)
+	single.HandleRaw("k", func(context.Context, *queue.Job) error { startedThere <- time.Now(); return nil }, workers.Kind{})
+	f.run(single)
+	f.latency(0, "single", startedThere)
+	f.must(f.db.ConfigSet(f.ctx, "slowlog-max-len", "100000").Err())
+	f.must(f.db.ConfigSet(f.ctx, "slowlog-log-slower-than", "0").Err())
 	f.must(f.db.Do(f.ctx, "SLOWLOG", "RESET").Err())
-	times := f.latencies(200, queues, started)
-	slow, err := f.db.SlowLogGet(f.ctx, 100).Result()
-	f.must(err)
-	t.Logf("%d queues: %.1f commands a second while idle (%v); latency p50 %s, p99 %s, worst %s; %d commands above 0.5 ms",
-		queues, total, rates, times[len(times)/2], times[len(times)*99/100], times[len(times)-1], len(slow))
-	for _, entry := range slow {
-		t.Logf("%s: %s %.60s", entry.Duration, entry.Args[0], entry.Args[1:])
+	var times, ofSingle []time.Duration
+	for i := range 200 {
+		times = append(times, f.latency(i, fmt.Sprintf("t%d", i*7919%queues), started))
+		ofSingle = append(ofSingle, f.latency(i, "single", startedThere))
 	}
-	const busy = 100 * time.Millisecond // while other tests run; without tracking it would be a second
-	if times[len(times)/2] > busy {
-		t.Errorf("half of the jobs started after more than %s", times[len(times)/2])
+	held := f.heldRedis()
+	slices.Sort(times)
+	slices.Sort(ofSingle)
+	t.Logf("%d queues: %.1f commands a second while idle (%v); latency p50 %s, p90 %s, p99 %s, worst %s, of a pool of one queue p90 %s, p99 %s",
+		queues, total, rates, times[100], times[180], times[198], times[199], ofSingle[180], ofSingle[198])
+	if bound := max(10*time.Millisecond, 3*ofSingle[180]); times[180] > bound {
+		t.Errorf("a tenth of the jobs started after more than %s, want at most %s", times[180], bound)
+	}
+	for name, median := range held {
+		if name != "slowlog" && median > 500*time.Microsecond {
+			t.Errorf("%s holds Redis for %s", name, median)
+		}
+	}
+	if len(held) < startKinds {
+		t.Errorf("only %v were logged", held)
 	}
 }
 
