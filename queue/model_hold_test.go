@@ -15,9 +15,12 @@ import (
 	"skidway/queue"
 )
 
-// The maximum time for which one script may block Redis. The aim is a few milliseconds;
-// a busy machine needs more.
-const longestScript = 50 * time.Millisecond
+// The maximum processor time that a script may take of Redis, in the mean of one step. It is the
+// time of Redis's thread, which other load on the machine changes less than the time that passes.
+// The steps took 0.1 to 1.8 ms, a fetch of 500 jobs with all options 3.3 ms, on a busy machine of 2
+// processors; the claim is about one millisecond, see docs/benchmarks.md. Twice the longest is left
+// for slower machines.
+const longestScript = 6 * time.Millisecond
 
 func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", "500", "--slowlog-max-len", "10000")
@@ -104,6 +107,27 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 			}
 		}
 	}
+	large := make([]queue.NewJob, 16)
+	for i := range large {
+		large[i] = queue.NewJob{Args: queue.Raw("bench", []byte(strings.Repeat("x", 700<<10))), Options: queue.Options{Queue: modelQueue, Priority: queue.High}}
+	}
+	fetchLarge := func() {
+		jobs = nil
+		for len(jobs) < len(large) {
+			fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: len(large) - len(jobs), Bytes: 256 << 10})
+			if err != nil || len(fetched.Jobs) == 0 {
+				t.Fatal(len(fetched.Jobs), err)
+			}
+			jobs = append(jobs, fetched.Jobs...)
+		}
+	}
+	slowest("enqueue 16 jobs of 700 KiB", func() { add(t, client, large) })
+	slowest("fetch 16 jobs of 700 KiB", fetchLarge)
+	slowest("hand 16 jobs of 700 KiB back", finish(queue.AttemptReturned, 0))
+	slowest("fetch 16 returned jobs of 700 KiB", fetchLarge)
+	slowest("retry 16 jobs of 700 KiB", finish(queue.AttemptRetry, 0))
+	fetchLarge()
+	slowest("bury 16 jobs of 700 KiB", finish(queue.AttemptDead, 0))
 	slowest("enqueue 500 plain jobs", func() { add(t, client, plainInserts(500)) })
 	slowest("enqueue 500 jobs with all options", func() { add(t, client, full) })
 	slowest("fetch 500 jobs with all options", fetch(500))
