@@ -26,6 +26,9 @@ func (q *Queue) SetSettingsAge(age time.Duration) {
 	q.adder.settings.set(time.Since(processStart)-age, true)
 }
 
+// NoticeRestart makes the lease assume that the server was restarted.
+func (l *Lease) NoticeRestart() { l.compared.Add(-1) }
+
 // WaitingCalls returns the number of calls of Enqueue that wait for their batch.
 func (q *Queue) WaitingCalls() int {
 	q.batcher.mu.Lock()

@@ -41,17 +41,21 @@ func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
 	})
 }
 
+// keysOf returns the keys of a queue, and the node that has them.
+func keysOf(db *rdb.DB, base string) (node redis.Cmdable, keys []string, err error) {
+	node = db
+	if cluster, ok := db.UniversalClient.(*redis.ClusterClient); ok {
+		if node, err = cluster.MasterForKey(context.Background(), base); err != nil {
+			return nil, nil, err
+		}
+	}
+	keys, err = node.Keys(context.Background(), base+"*").Result()
+	return node, keys, err
+}
+
 // empty deletes all keys of a queue.
 func empty(db *rdb.DB, base string) error {
-	var node redis.Cmdable = db
-	if cluster, ok := db.UniversalClient.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(context.Background(), base)
-		if err != nil {
-			return err
-		}
-		node = master
-	}
-	keys, err := node.Keys(context.Background(), base+"*").Result()
+	node, keys, err := keysOf(db, base)
 	if err != nil || len(keys) == 0 {
 		return err
 	}
@@ -78,6 +82,7 @@ func runMachine(t *rapid.T, db *rdb.DB) {
 		client: client,
 		queue:  q,
 		base:   base,
+		issued: map[string]bool{},
 	}
 	if rapid.Bool().Draw(t, "events") {
 		m.redis(t, db.HSet(context.Background(), m.base+"meta", "events", 1000000))
@@ -112,6 +117,7 @@ type machine struct {
 	checked time.Time     // when that was checked
 	slack   time.Duration // between two readings of the clock since then, at most
 	leases  map[*modelWorker]*queue.Lease
+	issued  map[string]bool // ids of jobs, also of those that Redis has lost
 	serial  int
 	scores  int          // of what the test makes old
 	only    *modelWorker // the worker that acts, if it is already chosen
@@ -193,8 +199,16 @@ func (m *machine) accept(t *rapid.T, j *modelJob, got queue.Result, now int64) {
 		}
 		return
 	}
-	j.id = strings.TrimPrefix(got.ID, modelQueue+":0:")
+	m.issue(t, strings.TrimPrefix(got.ID, modelQueue+":0:"), j)
 	m.model.add(j, now)
+}
+
+// issue sets the id of a new job, which no other job may have had.
+func (m *machine) issue(t *rapid.T, id string, j *modelJob) {
+	if m.issued[id] {
+		t.Fatalf("the id %s was issued twice", id)
+	}
+	m.issued[id], j.id = true, id
 }
 
 func (m *machine) global(id string) string { return modelQueue + ":0:" + id }
@@ -252,7 +266,7 @@ func (m *machine) Foreign(t *rapid.T) {
 	}
 	added := m.db.XAdd(ctx, &redis.XAddArgs{Stream: m.base + lineNames[j.first()+3], Values: values})
 	m.redis(t, added)
-	j.id = j.letter() + added.Val()
+	m.issue(t, j.letter()+added.Val(), j)
 	m.model.add(j, nowMillis())
 }
 
