@@ -37,6 +37,12 @@ const maxSlow = 3
 // timeout bounds how long the order takes.
 func (o fetchOrder) timeout() time.Duration { return fetchWait << o.slow }
 
+// tooSlow reports whether a later order would fail with the same error: this one has asked for few
+// bytes, and no order has more time.
+func (o fetchOrder) tooSlow(err error) bool {
+	return o.slow == maxSlow && errors.Is(err, context.DeadlineExceeded)
+}
+
 // maxBytes bounds the args that the order returns, approximately.
 func (o fetchOrder) maxBytes() int { return fetchBytes >> (2 * o.slow) }
 

@@ -196,9 +196,13 @@ func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, opening boo
 	case order.session != nil:
 		f.heart.closed(order.session.lease)
 	}
-	if errors.Is(err, queue.ErrLeaseLost) {
+	switch {
+	case errors.Is(err, queue.ErrLeaseLost):
 		order.session.lost()
-	} else if ctx.Err() == nil {
+	case ctx.Err() != nil:
+	case order.tooSlow(err):
+		f.log.Error("the connection is too slow for the args of the next job: the queue stands still", "queue", order.queue.name, "limit", order.timeout(), "error", err)
+	default:
 		f.log.Warn("fetching jobs failed", "queue", order.queue.name, "error", err)
 	}
 	next := f.sched.fetchFailed(order, err, time.Now())

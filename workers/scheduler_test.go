@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -847,6 +848,26 @@ func TestQuarantinedJobsAreFetchedForHalfOfTheSlotsAndOfOneGroup(t *testing.T) {
 	wantRoom("at the end", 2, 2)
 	if f.bring(before, 0, 0); b.empty {
 		t.Error("an answer that was without jobs of other groups is trusted after the end of the group")
+	}
+}
+
+func TestOrdersOverASlowConnectionHaveMoreTimeAndAskForLess(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{})
+	for i, want := range []struct {
+		timeout time.Duration
+		bytes   int
+	}{{time.Second, 256 << 10}, {2 * time.Second, 64 << 10}, {4 * time.Second, 16 << 10}, {8 * time.Second, 4 << 10}, {8 * time.Second, 4 << 10}} {
+		f.queue(queue.DefaultQueue).session.setRenewed()
+		order := f.order()
+		if order.timeout() != want.timeout || order.maxBytes() != want.bytes {
+			t.Errorf("after %d failures an order has %s for %d bytes, want %v", i, order.timeout(), order.maxBytes(), want)
+		}
+		if slowest := i >= maxSlow; order.tooSlow(context.DeadlineExceeded) != slowest || order.tooSlow(errAway) {
+			t.Errorf("after %d failures it is too slow: %t", i, !slowest)
+		}
+		f.fetchFailed(order, context.DeadlineExceeded, f.now)
+		f.now = f.now.Add(restFor)
 	}
 }
 

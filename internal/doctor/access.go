@@ -194,7 +194,8 @@ func (f *facts) tracking() []Finding {
 	return []Finding{{
 		Level: Warning,
 		Found: "CLIENT TRACKING is not possible: " + f.untracked.Error(),
-		Why:   "a worker of more than 50 queues (on a Cluster: of more than one on a server) starts new jobs up to 5 s later",
+		Why: "a worker of more than 50 queues (on a Cluster: of more than one on a server) starts new jobs up to 5 s later, " +
+			"and Redis sends the args of each new job to all idle workers of its queue",
 		Change: []string{
 			fmt.Sprintf("redis-cli ACL SETUSER %s +subscribe +ping +client|id +client|tracking &__redis__:invalidate", f.userName()),
 			"behind a proxy that does not support it: connect to Redis itself",
