@@ -80,14 +80,14 @@ func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 func TestEnqueueWarnsOfKindsThatNoWorkerKnows(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	start := func(pool string, kinds []string) {
+	start := func(pool, queues, state string, kinds []string) {
 		t.Helper()
-		info := &queue.PoolInfo{Queues: []string{"ma*"}, Kinds: kinds}
+		info := &queue.PoolInfo{Queues: []string{queues}, State: state, Kinds: kinds}
 		if _, err := d.client.Beat(t.Context(), queue.PoolBeat{Pool: pool, Length: time.Hour, Info: info}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	start("one", []string{"greet"})
+	start("one", "ma*", "running", []string{"greet"})
 	const unknown = "no worker of queue mail has a handler for the kind gret: its jobs fail until one has"
 	for _, args := range [][]string{{"enqueue", "mail", "gret"}, {"cron", "add", "s", "@daily", "mail", "gret"}} {
 		hasLine(t, d.must(args...).stderr, unknown)
@@ -100,10 +100,12 @@ func TestEnqueueWarnsOfKindsThatNoWorkerKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasLine(t, d.must("enqueue", "mail", "--batch", file).stderr, unknown)
-	start("two", nil)
+	start("two", "ma*", "running", nil)
 	if o := d.must("enqueue", "mail", "gret"); o.stderr != "" {
 		t.Errorf("a worker that does not state its kinds: %q", o.stderr)
 	}
+	start("three", "news", "stopping", []string{"greet"})
+	hasLine(t, d.must("enqueue", "news", "gret").stderr, "no worker serves queue news now: the job waits until one does")
 }
 
 func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {

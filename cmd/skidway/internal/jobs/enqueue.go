@@ -216,6 +216,8 @@ func warnUnserved(ctx context.Context, a *cli.App, client interface {
 	if err != nil {
 		return // the job was added, which is what counts
 	}
+	// These fetch no more jobs.
+	pools = slices.DeleteFunc(pools, func(pool queue.PoolInfo) bool { return pool.State == "quiet" || pool.State == "stopping" })
 	if len(pools) == 0 && consequence != "" {
 		a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
 		return

@@ -96,12 +96,12 @@ func (c *Client) DeleteQueue(ctx context.Context, name string) error {
 	return c.known(ctx, name, c.server.remove(ctx, path("queues", name)))
 }
 
-// LivingPools returns the workers that serve a queue, with their kinds.
+// LivingPools returns the workers that serve a queue, with their states and kinds.
 func (c *Client) LivingPools(ctx context.Context, name string) (pools []queue.PoolInfo, err error) {
 	workers, _, err := all[api.Worker](ctx, c.server, "/workers", url.Values{"queue": {name}})
 	for _, w := range workers {
 		if w.Lease > 0 {
-			pools = append(pools, queue.PoolInfo{Name: w.Name, Kinds: w.Kinds})
+			pools = append(pools, queue.PoolInfo{Name: w.Name, State: w.State, Kinds: w.Kinds})
 		}
 	}
 	return pools, err
