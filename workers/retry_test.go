@@ -95,7 +95,7 @@ func TestRetriesProgressBesideABacklogOfFreshJobs(t *testing.T) {
 			f.add("fresh", queue.Options{})
 		}
 		handler, seen := recorder()
-		p := f.pool(workers.Config{Concurrency: 1})
+		p := f.pool(workers.Config{Concurrency: 1, Lease: patience}) // a late renewal would cost a fetch
 		p.HandleRaw("retry", handler, workers.Kind{})
 		p.HandleRaw("fresh", handler, workers.Kind{})
 		f.run(p)
