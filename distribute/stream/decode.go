@@ -174,11 +174,28 @@ type sinkWriter struct {
 
 func (s *sinkWriter) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
+	return n, s.written(n, err)
+}
+
+// Lend implements [inflate.Borrower].
+func (s *sinkWriter) Lend(content []byte, release func()) (err error) {
+	if borrower, lends := s.w.(inflate.Borrower); lends {
+		err = borrower.Lend(content, release)
+	} else {
+		_, err = s.w.Write(content)
+		if release != nil {
+			release()
+		}
+	}
+	return s.written(len(content), err)
+}
+
+func (s *sinkWriter) written(n int, err error) error {
 	s.i.content += int64(n)
 	if s.err = err; err == nil {
 		err = checkRatio(s.i.source.read, s.i.content)
 	}
-	return n, err
+	return err
 }
 
 // A sourceReader keeps the error of its reader, and counts its bytes.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skidway/distribute/stream/inflate"
 )
 
 // Sizes of a pipeline. Chunks are large because to hand one over wakes another
@@ -24,7 +26,7 @@ const (
 // returns an error, stop is called so that produce ends early. Pipeline returns
 // when produce has ended, with the error of w or idle, or else that of produce.
 func Pipeline(w io.Writer, produce func(Sink) error, busy func() bool, stop func(), idle Idle) error {
-	c := &chunker{w: w, busy: busy, full: make(chan []byte, chunks), free: make(chan []byte, chunks), stopped: make(chan struct{})}
+	c := &chunker{w: w, busy: busy, full: make(chan chunk, chunks), free: make(chan []byte, chunks), stopped: make(chan struct{})}
 	for range chunks {
 		c.free <- nil // made when it is needed
 	}
@@ -47,7 +49,7 @@ func Pipeline(w io.Writer, produce func(Sink) error, busy func() bool, stop func
 	ticks, end := idle.ticks()
 	defer end()
 	for more := true; more; {
-		var chunk []byte
+		var next chunk
 		select {
 		case <-ticks:
 			consume(func() error {
@@ -55,10 +57,10 @@ func Pipeline(w io.Writer, produce func(Sink) error, busy func() bool, stop func
 				defer c.direct.Unlock()
 				return idle.Do()
 			})
-		case chunk, more = <-c.full:
+		case next, more = <-c.full:
 			if more {
-				consume(func() error { _, err := w.Write(chunk); return err })
-				c.free <- chunk[:0]
+				consume(func() error { _, err := w.Write(next.content); return err })
+				next.end()
 				c.queued.Add(-1)
 			}
 		}
@@ -70,10 +72,10 @@ func Pipeline(w io.Writer, produce func(Sink) error, busy func() bool, stop func
 	return produced
 }
 
-// A Sink is what the producer of a Pipeline writes to. Flush passes on what was written: a
-// producer that may wait for long calls it before.
+// A Sink is what the producer of a Pipeline writes to. What is lent to it need not be copied.
+// Flush passes on what was written: a producer that may wait for long calls it before.
 type Sink interface {
-	io.Writer
+	inflate.Borrower
 	Flush()
 }
 
@@ -93,40 +95,95 @@ func (i Idle) ticks() (ticks <-chan time.Time, end func()) {
 	return ticker.C, ticker.Stop
 }
 
-// A chunker copies what is written to it into chunks. There are no more chunks
-// than places in either channel, so only taking one blocks.
+// A chunk is content for the other goroutine.
+type chunk struct {
+	content []byte
+	lent    bool
+	release func() // nil: more of the same memory is lent later
+}
+
+func (c chunk) end() {
+	if c.release != nil {
+		c.release()
+	}
+}
+
+// add adds lent content that lies behind it in memory, and reports whether it does.
+func (c *chunk) add(next chunk) bool {
+	n := len(c.content)
+	if !c.lent || cap(c.content) == n || &c.content[:n+1][n] != &next.content[0] {
+		return false
+	}
+	c.content, c.release = c.content[:n+len(next.content)], next.release
+	return true
+}
+
+// A chunker hands over chunks: what is lent to it as it is, and copies of what is written to it.
+// There are no more copies than places in either channel, so only taking one blocks.
 type chunker struct {
-	w          io.Writer
-	busy       func() bool
-	full, free chan []byte
-	queued     atomic.Int32 // chunks handed over and not written to w yet
-	chunk      []byte       // being filled
-	direct     sync.Mutex   // held while the producer writes straight to w, and by Idle
-	stopped    chan struct{}
+	w       io.Writer
+	busy    func() bool
+	full    chan chunk
+	free    chan []byte  // for copies
+	queued  atomic.Int32 // chunks handed over and not written to w yet
+	chunk   chunk        // being filled
+	direct  sync.Mutex   // held while the producer writes straight to w, and by Idle
+	stopped chan struct{}
 }
 
 var errStopped = errors.New("pipeline stopped")
 
 func (c *chunker) Write(block []byte) (int, error) {
-	if c.busy() {
-		c.handOver()
-		if c.queued.Load() == 0 { // everything before is written, and no other goroutine writes
-			return c.writeDirect(block)
-		}
+	if c.isDirect() {
+		return c.writeDirect(block)
 	}
 	written := 0
 	for len(block) > 0 {
 		if err := c.take(); err != nil {
 			return written, err
 		}
-		n := min(len(block), cap(c.chunk)-len(c.chunk))
-		c.chunk = append(c.chunk, block[:n]...)
+		n := min(len(block), cap(c.chunk.content)-len(c.chunk.content))
+		c.chunk.content = append(c.chunk.content, block[:n]...)
 		written, block = written+n, block[n:]
-		if len(c.chunk) == cap(c.chunk) {
+		if len(c.chunk.content) == cap(c.chunk.content) {
 			c.handOver()
 		}
 	}
 	return written, nil
+}
+
+// Lend implements [inflate.Borrower].
+func (c *chunker) Lend(block []byte, release func()) error {
+	lent := chunk{block, true, release}
+	if c.isDirect() {
+		defer lent.end()
+		_, err := c.writeDirect(block)
+		return err
+	}
+	select {
+	case <-c.stopped:
+		lent.end()
+		return errStopped
+	default:
+	}
+	if !c.chunk.add(lent) {
+		c.handOver()
+		c.chunk = lent
+	}
+	if release != nil {
+		c.handOver()
+	}
+	return nil
+}
+
+// isDirect reports whether the producer writes straight to w: the processors are busy,
+// everything before is written, and no other goroutine writes.
+func (c *chunker) isDirect() bool {
+	if !c.busy() {
+		return false
+	}
+	c.handOver()
+	return c.queued.Load() == 0
 }
 
 func (c *chunker) writeDirect(block []byte) (int, error) {
@@ -143,34 +200,39 @@ func (c *chunker) writeDirect(block []byte) (int, error) {
 // Flush implements [Sink].
 func (c *chunker) Flush() { c.handOver() }
 
-// take makes sure that there is a chunk to fill.
+// take makes sure that there is a copy to fill.
 func (c *chunker) take() error {
-	if c.chunk != nil {
+	if c.chunk.lent {
+		c.handOver()
+	}
+	if c.chunk.content != nil {
 		return nil
 	}
+	var buffer []byte
 	select {
-	case c.chunk = <-c.free:
+	case buffer = <-c.free:
 	case <-c.stopped:
 		return errStopped
 	}
-	if c.chunk == nil {
-		c.chunk = make([]byte, 0, chunkSize)
+	if buffer == nil {
+		buffer = make([]byte, 0, chunkSize)
 	}
+	c.chunk = chunk{content: buffer, release: func() { c.free <- buffer }}
 	return nil
 }
 
 // handOver sends the chunk, if it is not empty, to the other goroutine.
 func (c *chunker) handOver() {
-	if len(c.chunk) > 0 {
+	if len(c.chunk.content) > 0 {
 		c.queued.Add(1)
 		c.full <- c.chunk
-		c.chunk = nil
+		c.chunk = chunk{}
 	}
 }
 
 // fetchBuffers is the number of buffers of a Prefetcher: one is read from, one
-// waits, one is fetched into.
-const fetchBuffers = 3
+// waits, one is fetched into; and one is read where another one is lent.
+const fetchBuffers = 4
 
 // FetchSize bounds the bytes that a fetch returns.
 const FetchSize = 1 << 20
@@ -233,10 +295,19 @@ func (p *Prefetcher) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes all that follows to w, as it comes.
+// WriteTo writes all that follows to w, as it comes. If w is an [inflate.Borrower], it is lent to w.
 func (p *Prefetcher) WriteTo(w io.Writer) (sum int64, err error) {
+	borrower, lends := w.(inflate.Borrower)
 	for {
-		n, err := w.Write(p.rest)
+		n := len(p.rest)
+		switch {
+		case lends && n > 0:
+			buffer := p.current.buffer
+			p.current.buffer = nil
+			err = borrower.Lend(p.rest, func() { p.free <- buffer })
+		default:
+			n, err = w.Write(p.rest)
+		}
 		sum, p.rest = sum+int64(n), nil
 		if err == nil {
 			err = p.current.err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +26,42 @@ func TestPipelineHandsOnWhatIsWritten(t *testing.T) {
 			return errors.Join(err, ended)
 		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil, Idle{time.Nanosecond, func() error { _, err := got.Write(nil); return err }})
 		if !errors.Is(err, ended) || !bytes.Equal(got.Bytes(), content) {
+			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
+		}
+	})
+}
+
+func TestPipelineHandsOnWhatIsLent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		content := varied(rapid.IntRange(0, 2<<20).Draw(t, "size"))
+		size := rapid.IntRange(100<<10, 600<<10).Draw(t, "buffer")
+		buffers := make(chan []byte, 3)
+		for range cap(buffers) {
+			buffers <- make([]byte, size)
+		}
+		var got bytes.Buffer
+		err := Pipeline(&got, func(w Sink) error {
+			for part := range slices.Chunk(content, size) {
+				buffer := <-buffers
+				first := rapid.IntRange(0, len(part)-1).Draw(t, "first")
+				n := copy(buffer, part)
+				if rapid.Bool().Draw(t, "written") {
+					_, _ = w.Write(buffer[:first])
+				} else if first > 0 {
+					_ = w.Lend(buffer[:first], nil)
+				}
+				if rapid.Bool().Draw(t, "flushed") {
+					w.Flush()
+				}
+				_ = w.Lend(buffer[first:n], func() {
+					clear(buffer)
+					buffers <- buffer
+				})
+			}
+			return nil
+		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil, Idle{})
+		if err != nil || !bytes.Equal(got.Bytes(), content) {
 			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
 		}
 	})

@@ -78,7 +78,7 @@ func Resume(source io.Reader, c *Checkpoint) (*Reader, error) {
 	d := newDecoder(source)
 	d.before = c.Offset
 	d.begin()
-	d.end = copy(d.window[:], c.window)
+	d.end = copy(d.window[:], c.window) // from the start of the stream
 	r := &Reader{decoder: d, member: c.member, crc: c.crc, size: c.size, offset: c.Content}
 	if c.skipped > 0 {
 		if err := d.need(uint(c.skipped)); err != nil {
@@ -105,7 +105,7 @@ func (r *Reader) checkpoint() {
 		bits := (d.before+int64(d.pos))*8 - int64(d.nbits)
 		r.save(&Checkpoint{
 			Offset: bits / 8, Content: r.offset, member: r.member, skipped: uint8(bits % 8), crc: r.crc, size: r.size,
-			window: bytes.Clone(d.window[max(0, d.end-maxDistance):d.end]),
+			window: bytes.Clone(d.history()),
 		})
 		r.nextCheckpoint = r.offset + r.interval
 	}

@@ -28,7 +28,10 @@ const (
 	windowLimit = maxDistance + freshSize // nothing is begun behind it
 )
 
-// A decoder decompresses a DEFLATE stream. Its zero value needs reset.
+// A window has the content that a decoder has decompressed last.
+type window [windowLimit + fastOutput]byte
+
+// A decoder decompresses a DEFLATE stream. It is made by newDecoder.
 type decoder struct {
 	source    io.Reader
 	sourceErr error
@@ -40,8 +43,10 @@ type decoder struct {
 	bits  uint64 // the next bits, which were taken from in
 	nbits uint
 
-	window [windowLimit + fastOutput]byte
-	end    int // of the content in it
+	window  *window
+	lending *lending // nil: all content is in one window
+	start   int      // of the stream's content in the window
+	end     int      // of the content in it
 
 	state       func(*decoder) error // the next step; nil after the last block
 	final       bool                 // the block is the last one
@@ -54,21 +59,37 @@ type decoder struct {
 }
 
 func newDecoder(source io.Reader) *decoder {
-	d := &decoder{source: source}
+	d := &decoder{source: source, window: new(window)}
 	d.literals = codeTable{entries: make([]entry, literalEntries), indexBits: literalBits}
 	d.distances = codeTable{entries: make([]entry, distanceEntries), indexBits: distanceBits}
 	d.header = codeTable{entries: make([]entry, 1<<headerBits), indexBits: headerBits}
 	return d
 }
 
-// begin begins a stream at the next byte of the source.
-func (d *decoder) begin() { d.end, d.state, d.atBlock = 0, (*decoder).readHeader, true }
+// begin begins a stream at the next byte of the source. Content of the one before stays in the
+// window.
+func (d *decoder) begin() { d.start, d.state, d.atBlock = d.end, (*decoder).readHeader, true }
+
+// history returns the content to which what follows can refer.
+func (d *decoder) history() []byte { return d.window[max(d.start, d.end-maxDistance):d.end] }
+
+// isFull reports whether nothing more is added to the window.
+func (d *decoder) isFull() bool { return d.end >= windowLimit }
+
+// makeRoom goes on in another window if this one is lent, with the same history.
+func (d *decoder) makeRoom() {
+	history := d.history()
+	if d.lending != nil {
+		d.window = d.lending.take()
+	}
+	d.start, d.end = 0, copy(d.window[:], history)
+}
 
 // next returns the next content, which is valid until the following call. It returns io.EOF
 // at the end of the stream, and io.ErrUnexpectedEOF if the source ends before.
 func (d *decoder) next() (content []byte, err error) {
-	if d.end >= windowLimit {
-		d.end = copy(d.window[:maxDistance], d.window[d.end-maxDistance:d.end])
+	if d.isFull() {
+		d.makeRoom()
 	}
 	start := d.end
 	for d.state != nil && d.end < windowLimit && err == nil {
@@ -391,7 +412,7 @@ func (d *decoder) copyMatch(e entry) error {
 		return err
 	}
 	distance := e.value() + d.take(e.extraBits())
-	if distance > d.end {
+	if distance > d.end-d.start {
 		return d.corrupt()
 	}
 	for range length {

@@ -8,8 +8,8 @@ import "encoding/binary"
 // Above the nbits that the bit buffer has, there may be more bits of the next bytes of the
 // input: they are the same that the next refill adds.
 func (d *decoder) fast() {
-	in, out := d.in, &d.window
-	pos, end, buf, nbits := d.pos, d.end, d.bits, d.nbits
+	in, out := d.in, d.window
+	pos, start, end, buf, nbits := d.pos, d.start, d.end, d.bits, d.nbits
 	lastPos := len(in) - fastInput
 	if pos > lastPos || end >= windowLimit {
 		return
@@ -45,7 +45,7 @@ func (d *decoder) fast() {
 		}
 		taken := e.total()
 		from := end - e.value() - int(buf&(1<<taken-1)>>e.codeBits())
-		if e.kind() != kindBase || from < 0 {
+		if e.kind() != kindBase || from < start {
 			buf, nbits, end = saved, nbits+total, end-r.literals()
 			break
 		}

@@ -53,14 +53,22 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	return 0, r.err
 }
 
-// WriteTo writes all content to w, in pieces of up to 256 KiB that are not copied before.
+// WriteTo writes all content to w, in pieces of up to 256 KiB that are not copied before. If w
+// is a Borrower, they are lent to it.
 func (r *Reader) WriteTo(w io.Writer) (sum int64, err error) {
+	borrower, lends := w.(Borrower)
+	if lends && r.decoder.lending == nil {
+		r.decoder.lending = newLending()
+	}
 	for {
 		if len(r.content) > 0 {
-			n, err := w.Write(r.content)
-			sum += int64(n)
-			r.content = r.content[n:]
-			if err != nil {
+			var n int64
+			if lends {
+				n, err = r.lend(borrower)
+			} else {
+				n, err = r.write(w)
+			}
+			if sum += n; err != nil {
 				return sum, err
 			}
 		}
@@ -72,6 +80,12 @@ func (r *Reader) WriteTo(w io.Writer) (sum int64, err error) {
 		}
 		r.next()
 	}
+}
+
+func (r *Reader) write(w io.Writer) (int64, error) {
+	n, err := w.Write(r.content)
+	r.content = r.content[n:]
+	return int64(n), err
 }
 
 // next decompresses content, or moves to the next member.
