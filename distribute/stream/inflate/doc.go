@@ -10,7 +10,7 @@
 // content is lent to a [Borrower], which reads it while more is decompressed.
 //
 // What makes it fast: one look-up in a table yields two literals, or a literal and the
-// length of a match; input is taken 7 bytes at a time and copied 32 bytes at a time, without a branch
+// length of a match; input is taken 7 bytes at a time and copied 64 bytes at a time, without a branch
 // for each; and there is one loop for the middle of the data, which needs no checks for its
 // ends, beside a careful one for the rest.
 package inflate
