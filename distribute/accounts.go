@@ -22,7 +22,9 @@ func (c Cell) account() (day string, a cuts.Account) {
 
 // expiry returns how a tally changes when the lines of an account expire.
 func expiry(a cuts.Account) Tally {
-	return Tally{Counted: -a.Counted, Unknown: -a.Unknown, Expired: a.Counted + a.Unknown, Private: -a.Private, Crawlers: -a.Crawlers}
+	return Tally{
+		Counted: -a.Counted, Unknown: -a.Unknown, Filtered: -a.Filtered, Expired: a.Counted + a.Unknown + a.Filtered, Private: -a.Private, Crawlers: -a.Crawlers,
+	}
 }
 
 // day returns the day of a cell of a [Counting], empty for another one.
@@ -34,17 +36,29 @@ func (c Cell) day() string {
 	return g.Day
 }
 
-// byDay returns the cells that are not 0, by their day.
-func (r *fileResult) byDay() (map[string][]Cell, error) {
-	days, dayOfGroup := map[string][]Cell{}, map[string]string{}
+// isFiltered reports whether the cell has lines that a filter refused, which are in no cell that is
+// stored.
+func (c Cell) isFiltered() bool {
+	return c.Group == cuts.AccountGroup && strings.HasSuffix(c.Member, " "+cuts.FilteredAccount)
+}
+
+// byDay returns the cells that are not 0 and are stored, by their day, and the days that have only lines
+// that a filter refused.
+func (r *fileResult) byDay() (days map[string][]Cell, others []string, err error) {
+	days = map[string][]Cell{}
+	dayOfGroup, filtered := map[string]string{}, map[string]bool{}
 	for name, n := range r.cells {
 		if n == 0 {
 			continue
 		}
 		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
-			return nil, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
+			return nil, nil, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
 		}
 		cell := Cell{name.group, name.member, n}
+		if cell.isFiltered() {
+			filtered[cell.day()] = true
+			continue
+		}
 		day, known := dayOfGroup[name.group]
 		if !known {
 			if day = cell.day(); name.group != cuts.AccountGroup {
@@ -53,7 +67,8 @@ func (r *fileResult) byDay() (map[string][]Cell, error) {
 		}
 		days[day] = append(days[day], cell)
 	}
-	return days, nil
+	maps.DeleteFunc(filtered, func(day string, _ bool) bool { return days[day] != nil })
+	return days, slices.Collect(maps.Keys(filtered)), nil
 }
 
 // expire drops the cells of days, whose lines are expired.

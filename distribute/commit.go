@@ -47,7 +47,7 @@ func (c *claim) commit(ctx context.Context, p part) (allCounted bool, err error)
 // stage writes the result's cells to a key that no report reads, and returns their
 // number. Lines of days for which the subscriber has no room become expired lines.
 func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
-	days, err := result.byDay()
+	days, filtered, err := result.byDay()
 	if err != nil {
 		return 0, err
 	}
@@ -75,6 +75,14 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 			}
 		}
 	}
+	for asked := range slices.Chunk(filtered, cellBatch) {
+		if err := batch.send(ctx); err != nil {
+			return 0, err
+		}
+		for _, day := range asked {
+			batch.days = append(batch.days, "?"+day)
+		}
+	}
 	if err := batch.send(ctx); err != nil {
 		return 0, err
 	}
@@ -94,7 +102,7 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 // A stageBatch has the arguments of one call that stages cells.
 type stageBatch struct {
 	claim   *claim
-	days    []any           // whose first cells are in the batch
+	days    []any           // whose first cells are in the batch; behind a question mark, those without cells
 	cells   []any           // pairs of name and number
 	bytes   int             // of their names
 	refused map[string]bool // days for which there is no room
@@ -120,7 +128,7 @@ func (b *stageBatch) add(cells []Cell) {
 
 // send stages the cells, and empties the batch.
 func (b *stageBatch) send(ctx context.Context) error {
-	if len(b.cells) == 0 {
+	if b.size() == 0 {
 		return nil
 	}
 	c := b.claim

@@ -20,6 +20,33 @@ func daysOf(first, n int) string {
 	return strings.Join(lines, "\n")
 }
 
+// A line is expired, whether or not the filter would select it: also the last one without its end.
+func TestFilteredLinesOfDaysForWhichASubscriberHasNoRoomAreExpired(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, redistest.URL(t))
+	folder, channel := t.TempDir(), open(t, db)
+	public, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day"}}, Where: `country == "US"`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, write(t, folder, "full.log", []byte(daysOf(0, distribute.MaxDays))))
+	workFor(t, channel, "s", public)
+	const others = "10.0.0.1 2001-01-01 x\n10.0.0.1 2026-11-01 x\n8.8.8.8 2026-11-02 x\n10.0.0.1 2026-11-02 x\n10.0.0.1 2026-11-03 x"
+	for _, text := range []string{others, others + " more\n"} { // and grown
+		ship(t, channel, write(t, folder, "others.log", []byte(text)))
+		workFor(t, channel, "s", public)
+		report, err := channel.Report(context.Background(), "s", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tally := report.Subscriber.Tally
+		tally.Bytes = 0
+		if want := (distribute.Tally{Lines: distribute.MaxDays + 5, Counted: distribute.MaxDays, Filtered: 1, Expired: 4, Files: 2}); tally != want {
+			t.Errorf("%+v, want %+v", tally, want)
+		}
+	}
+}
+
 // The last line of a file without its end is counted as it stands, also as an expired one.
 func TestLinesOfMoreDaysThanASubscriberMayHaveAreExpired(t *testing.T) {
 	t.Parallel()

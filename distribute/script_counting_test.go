@@ -108,6 +108,11 @@ func (s scriptRunner) stageDays() string {
 		"2026-11-01\tUS", 2, "accounts\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
 }
 
+// askDays asks whether the subscriber keeps a day of which a commit has no cells.
+func (s scriptRunner) askDays() string {
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 1, "?2026-11-01")
+}
+
 // stagedDays is what that leaves.
 func (s scriptRunner) stagedDays() string {
 	return s.text("HLEN", s.k.subscriber("s").staged("f")) + " of " + s.text("ZCARD", s.k.subscriber("s").days())
@@ -582,6 +587,17 @@ var countingScripts = []scriptCase{
 			s.manyDays(4095)
 		},
 		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
+	},
+	{
+		name: "stage: a day without cells", given: claimed, call: scriptRunner.askDays, want: "1", keeps: true,
+	},
+	{
+		name: "stage: no room for a day without cells", given: func(s scriptRunner) { claimed(s); s.manyDays(4096) },
+		call: scriptRunner.askDays, want: "[1 2026-11-01]", keeps: true,
+	},
+	{
+		name: "stage: a day without cells that is not kept", given: func(s scriptRunner) { claimed(s); s.expireDays("2026-11-02") },
+		call: scriptRunner.askDays, want: "[1 2026-11-01]", keeps: true,
 	},
 	{
 		name: "stage: the next commit", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 3) }, want: "1",

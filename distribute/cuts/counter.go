@@ -21,7 +21,7 @@ type Counter struct {
 	cuts     []cutCounter
 	filter   filterTree
 	days     []accesslog.Day
-	accounts []Account // of each day: its Unknown and Private
+	accounts []Account // of each day: its Unknown, Private and Filtered
 	day      int       // index of the last one
 	cells    int       // of all cuts
 	hours    hourText
@@ -220,7 +220,7 @@ func (c *Counter) newAccounts() []Account {
 	accounts := slices.Clone(c.accounts)
 	for i := range accounts {
 		if !c.settings.UsePlaces() {
-			accounts[i] = Account{}
+			accounts[i] = Account{Filtered: accounts[i].Filtered}
 		}
 		accounts[i].Counted = -accounts[i].Unknown
 	}

@@ -146,8 +146,8 @@ func TestLinesAreCountedAsIfEachWasTheFirst(t *testing.T) {
 		if matches {
 			all.Count(record.Day, country.Index(), false, parser.Values())
 			alone.Count(record.Day, country.Index(), false, parser.Values())
-			alone.Cells(func(group, member string, n int64) { want[group+"|"+member] += n })
 		}
+		alone.Cells(func(group, member string, n int64) { want[group+"|"+member] += n })
 	}
 	got := map[string]int64{}
 	all.Cells(func(group, member string, n int64) { got[group+"|"+member] += n })

@@ -109,8 +109,8 @@ func TestLinesAreCountedAfterDaysOfWhichNoneIsSelected(t *testing.T) {
 		}
 	}
 	got := ""
-	l.counter.Cells(func(group, _ string, n int64) { got += fmt.Sprint(group, " ", n, "; ") })
-	if got != "2026-11-21 1; accounts 1; " {
+	l.counter.Cells(func(group, member string, n int64) { got += fmt.Sprint(group, " ", member, " ", n, "; ") })
+	if got != "2026-11-21 * 1; accounts 2026-11-20 filtered 1; accounts 2026-11-21 counted 1; " {
 		t.Errorf("the cells are %s", got)
 	}
 }

@@ -62,10 +62,7 @@ var fieldsOfOthers = map[int]accesslog.Field{
 }
 
 // A LineFilter selects the lines that are counted. Nil selects all. It is safe for concurrent use.
-type LineFilter struct {
-	filter  *filter.Filter
-	matches filter.Matcher
-}
+type LineFilter struct{ filter *filter.Filter }
 
 // ParseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
 // user, bytes and duration, in the syntax of package filter. It returns nil for an empty text.
@@ -74,7 +71,7 @@ func ParseLineFilter(text string) (*LineFilter, error) {
 	if err != nil || f.IsEmpty() {
 		return nil, err
 	}
-	return &LineFilter{f, f.Matcher(time.Time{})}, nil
+	return &LineFilter{f}, nil
 }
 
 // String returns the canonical text of the filter; it is empty for nil.
@@ -186,7 +183,8 @@ type lineRecord struct {
 }
 
 // Matches reports whether the filter of the settings selects a line of the country with an index.
-// addr is the client's address; it may be invalid unless [LineFilter.UsesAddress].
+// addr is the client's address; it may be invalid unless [LineFilter.UsesAddress]. A line for whose day
+// there is no room is selected, and Count reports that.
 func (c *Counter) Matches(day accesslog.Day, country int, addr netip.Addr, v *accesslog.Values) bool {
 	return c.settings.Where == nil || c.matches(day, country, addr, v)
 }
@@ -200,9 +198,13 @@ func (c *Counter) matches(day accesslog.Day, country int, addr netip.Addr, v *ac
 	}
 	r.counter, r.country, r.addr, r.values = c, country, addr, v
 	if (len(c.days) == 0 || c.days[c.day] != day) && !c.setDay(day) {
-		return c.settings.Where.matches(r)
+		return true
 	}
-	return (f.few == nil || c.selects(r)) && (f.rest == nil || f.rest(r))
+	if (f.few == nil || c.selects(r)) && (f.rest == nil || f.rest(r)) {
+		return true
+	}
+	c.accounts[c.day].Filtered++
+	return false
 }
 
 // selects reports whether the part of the filter that uses few values selects a line.

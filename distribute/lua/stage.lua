@@ -3,7 +3,8 @@
 -- are sealed. A call that arrives after the seal, when the caller has given up its
 -- connection, must not change the cells of the commit that follows.
 -- ARGV: subscriber; its epoch; file id; shipment; token; number of the commit, from 1 in each
--- shipment; n; n days whose first cells follow; pairs (cell name, number): with the days at
+-- shipment; n; n days whose first cells follow, or behind a question mark days that have none and
+-- take no room; pairs (cell name, number): with the days at
 -- most 500. The name of a cell begins with its day, or with the group of accounts and the day
 -- Returns {1, days that the subscriber does not keep, or has no room for, whose cells are not
 -- staged …}, or {0} if
@@ -23,10 +24,10 @@ if tonumber(commit) ~= tonumber(commits) + 1 then return {0} end
 local oldest = call('HGET', SUBSCRIBER, 'oldest')
 local answer, refused = {1}, {}
 for i = 8, 7 + n do
-  local day = ARGV[i]
+  local asked, day = string.match(ARGV[i], '^(%??)(.*)$')
   local kept = not oldest or day >= oldest
   if kept and (call('ZSCORE', DAYS, day) or call('ZCARD', DAYS) < max_days) then
-    call('ZADD', DAYS, 0, day)
+    if asked == '' then call('ZADD', DAYS, 0, day) end
   else
     answer[#answer + 1], refused[day] = day, true
   end
