@@ -111,9 +111,9 @@ func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 
 // A processPlan is the configuration of a shipper or worker process.
 type processPlan struct {
-	Role   string // "ship", "work", "work in parts", or "work on" until it is killed
+	Role   string // "ship", "work", "work in parts", or "work on" until it is killed; "import" or "reset" of s
 	URL    string
-	Args   []string // the files, or the subscribers
+	Args   []string // the files, or the subscribers; with "import" and "reset" first the prefix of keys
 	Signal processtest.CommandSignal
 }
 
@@ -124,7 +124,11 @@ func shipOrWork() error {
 		return err
 	}
 	ctx := context.Background()
-	db, err := rdb.Open(ctx, plan.URL, rdb.Options{})
+	var options rdb.Options
+	if plan.Role == "import" || plan.Role == "reset" {
+		options.Prefix = plan.Args[0]
+	}
+	db, err := rdb.Open(ctx, plan.URL, options)
 	if err != nil {
 		return err
 	}
@@ -132,6 +136,16 @@ func shipOrWork() error {
 	channel, err := distribute.Open(ctx, handle.New(db), "web")
 	if err != nil {
 		return err
+	}
+	switch plan.Role {
+	case "import":
+		text, err := os.ReadFile(plan.Args[1])
+		if err == nil {
+			_, _, err = channel.Import(ctx, "s", bytes.NewReader(text))
+		}
+		return err
+	case "reset":
+		return channel.Reset(ctx, "s")
 	}
 	if plan.Role == "ship" {
 		results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease}).Ship(ctx, plan.Args)
