@@ -29,6 +29,7 @@ func TestPageInABrowser(t *testing.T) {
 	r.look()
 	r.combine(s, first, last)
 	r.readWeeks(s)
+	r.readVisitors(s, first)
 }
 
 // readWithoutScript looks at the page without its script, and then with it: the same is there.
@@ -209,4 +210,38 @@ func (r *reader) readWeeks(s *site) {
 		r.Errorf("of a part of a week %d countries are marked", n)
 	}
 	r.Calm("weeks")
+}
+
+// readVisitors reads a page with visitors, which are those of everyone but crawlers whatever is chosen:
+// each day keeps its number.
+func (r *reader) readVisitors(s *site, first string) {
+	days := s.table("day", first, 28, 1e4, true)
+	days.HasVisitors, days.Total.Visitors, days.TotalBefore.Visitors = true, 51_000, 40_000
+	for i := range days.Rows {
+		days.Rows[i].Visitors, days.Rows[i].Before.Visitors = int64(2000+i), int64(1000+i)
+	}
+	r.show(report(s.table("day,country,crawler", first, 28, 1e4, true), days), 0)
+	r.Wait(`!document.getElementById("controls").hidden`)
+	expect := func(shown, from int) {
+		r.Helper()
+		got := browsertest.Value[[]string](r.Tab, `[...document.querySelectorAll("table.days tbody tr:not([hidden])")].map(r => r.cells[0].textContent + r.cells[r.cells.length - 1].textContent)`)
+		if len(got) != shown {
+			r.Fatalf("%d days are shown, want %d", len(got), shown)
+		}
+		for i, text := range got {
+			if want := addDays(first, from+i) + "≈ " + comma(int64(2000+from+i)); text != want {
+				r.Errorf("a day has %q, want %q", text, want)
+			}
+		}
+		if text := browsertest.Value[string](r.Tab, `document.querySelector("main").innerText`); !strings.Contains(text, "≈ 51.0 k") || !strings.Contains(text, "23 Oct to 19 Nov") {
+			r.Errorf("it lacks the number of visitors, or its days: %.300s", text)
+		}
+	}
+	expect(28, 0)
+	r.click("Crawlers")
+	expect(28, 0)
+	r.click("7 days")
+	expect(7, 21)
+	r.Check("visitors")
+	r.Calm("visitors")
 }
