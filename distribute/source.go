@@ -271,20 +271,36 @@ func (s *Subscriber) add(source Subscriber) {
 	}
 }
 
-// sourceCounts returns the number of imported sources of subscribers.
+// sourceCounts sets the numbers of imported sources of subscribers, and of their lines.
 func (s *store) sourceCounts(ctx context.Context, subscribers []Subscriber) error {
 	if len(subscribers) == 0 {
 		return nil
 	}
 	return s.db.Retry(ctx, func() error {
 		pipe := s.db.Pipeline()
-		counts := make([]*redis.IntCmd, len(subscribers))
+		sources := make([]*redis.MapStringStringCmd, len(subscribers))
 		for i, subscriber := range subscribers {
-			counts[i] = pipe.HLen(ctx, s.keys.subscriber(subscriber.Name).sources())
+			sources[i] = pipe.HGetAll(ctx, s.keys.subscriber(subscriber.Name).sources())
 		}
-		_, err := pipe.Exec(ctx)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		lines := make([][]*redis.StringCmd, len(subscribers))
+		for i, subscriber := range subscribers {
+			for id, text := range sources[i].Val() {
+				_, imported := parseSource(id, text)
+				lines[i] = append(lines[i], pipe.HGet(ctx, s.keys.subscriber(importName(subscriber.Name, imported)).record(), "lines"))
+			}
+		}
+		_, err := pipe.Exec(ctx) // it does nothing if there are none
 		for i := range subscribers {
-			subscribers[i].Sources = counts[i].Val()
+			subscribers[i].Sources, subscribers[i].ImportedLines = int64(len(lines[i])), 0
+			for _, line := range lines[i] {
+				subscribers[i].ImportedLines += parseInt(line.Val())
+			}
+		}
+		if errors.Is(err, redis.Nil) { // a source was replaced meanwhile
+			return nil
 		}
 		return err
 	})

@@ -110,6 +110,12 @@ func TestSourcesAreAddedAndReplaced(t *testing.T) {
 			t.Errorf("step %d: %d lines, want %d", i, got, step.lines)
 		}
 	}
+	if all, err := s.c.Subscribers(t.Context()); err != nil || all[slices.IndexFunc(all, func(other Subscriber) bool { return other.Name == "s" })].ImportedLines != 12+202+1001 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if use, err := s.c.CellUse(t.Context(), "s"); err != nil || use.Days != 4 || use.Cells != 4*(1+3+1) {
+		t.Errorf("%+v, %v", use, err)
+	}
 	if left := s.importLeft(); len(left) != 24 { // the fields, groups and days of two sources, and cells of 4 days and the accounts
 		t.Errorf("left: %s", left)
 	}

@@ -23,7 +23,10 @@ type Subscriber struct {
 	Tally    Tally
 	Builds   []BuildShare // the country databases that were used
 	Busy     time.Duration
-	Sources  int64 // imported
+
+	// What was imported, which is not in Tally.
+	Sources       int64
+	ImportedLines int64
 }
 
 // A BuildShare is the number of lines that were counted with one build of the

@@ -235,6 +235,10 @@ func TestExportsOfOtherSubscribersAreAddedToAReport(t *testing.T) {
 	if got := lines(); got != want {
 		t.Errorf("imported again: %d lines, want %d", got, want)
 	}
+	hasLine(t, mustRun(t, folder, with(all, "logs", "status", "-o", "table")...).stdout, "s has imported sources: 1, with 4 lines")
+	if status := mustRun(t, folder, with(all, "logs", "status")...).stdout; !strings.Contains(status, "subscriber,s,sources,1\nsubscriber,s,imported_lines,4\n") {
+		t.Errorf("%s", status)
+	}
 	if o = skidway(t, folder, with(all, "logs", "reset", "--subscriber", "s")...); o.code != cli.ExitUsage {
 		t.Errorf("reset without --yes: exit code %d", o.code)
 	}

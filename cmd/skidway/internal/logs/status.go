@@ -96,6 +96,9 @@ func (v *statusView) subscribers(text *strings.Builder) {
 		if s.Settings != "" {
 			notes = append(notes, fmt.Sprintf("%s counts %s", s.Name, s.Settings))
 		}
+		if s.Sources > 0 {
+			notes = append(notes, fmt.Sprintf("%s has imported sources: %d, with %s lines", s.Name, s.Sources, humanize.Comma(s.ImportedLines)))
+		}
 		if s.Tally.Partial+s.Tally.Failed > 0 {
 			notes = append(notes, fmt.Sprintf("%s counted in part: %d, failed: %d", s.Name, s.Tally.Partial, s.Tally.Failed))
 		}
@@ -156,6 +159,8 @@ func (v *statusView) subscriberView() cli.View[subscriber] {
 	}, cli.Of(tallyView, func(s subscriber) distribute.Tally { return s.Tally }), cli.View[subscriber]{
 		counted("", "FILES", func(s subscriber) int64 { return s.Tally.Files }),
 		counted("", "LINES", func(s subscriber) int64 { return s.Tally.Lines }),
+		counted("sources", "", func(s subscriber) int64 { return s.Sources }),
+		counted("imported_lines", "", func(s subscriber) int64 { return s.ImportedLines }),
 		counted("lines_per_second", "LINES/S", func(s subscriber) int64 { return rate(s.Subscriber) }),
 		{Head: "SEEN", Cell: func(s subscriber) string { return v.seen(s.Seen) }},
 	})
