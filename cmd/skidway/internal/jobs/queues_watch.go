@@ -3,9 +3,7 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ in place. Otherwise it prints one line per queue each time.`,
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		w.format = output.Word
 		if w.format == "" || w.format == "table" {
-			w.terminal = a.Terminal()
+			w.screen = a.Screen()
 		}
 		return withService(c.Context(), a, func(client service) error { return w.run(c.Context(), client, firstOf(args)) })
 	})
@@ -43,12 +41,12 @@ in place. Otherwise it prints one line per queue each time.`,
 // A watchCmd is the command "queues watch".
 type watchCmd struct {
 	*cli.App
-	every    cli.Span
-	format   string
-	terminal *os.File // nil: standard output is no terminal
-	last     map[string]ops.QueueStatus
-	lastAt   time.Time
-	begun    bool
+	every  cli.Span
+	format string
+	screen *cli.Screen // nil: standard output is no terminal
+	last   map[string]ops.QueueStatus
+	lastAt time.Time
+	begun  bool
 }
 
 func (w *watchCmd) run(ctx context.Context, client service, name string) error {
@@ -59,16 +57,10 @@ func (w *watchCmd) run(ctx context.Context, client service, name string) error {
 	if name == "" {
 		names = nil // includes queues that are made later
 	}
-	if w.terminal != nil {
-		// Notices would spoil the table. The cursor comes back however this ends.
-		w.Console.Quiet = true
-		defer func() { _, _ = io.WriteString(w.terminal, showCursor) }()
-		if _, err := io.WriteString(w.terminal, hideCursor+clearScreen); err != nil {
-			return err
-		}
+	defer w.screen.Close()
+	if err := w.screen.Open(); err != nil {
+		return err
 	}
-	ticker := time.NewTicker(time.Duration(w.every))
-	defer ticker.Stop()
 	take := func(ctx context.Context) error {
 		rows, err := client.Statuses(ctx, names)
 		if err != nil {
@@ -76,25 +68,8 @@ func (w *watchCmd) run(ctx context.Context, client service, name string) error {
 		}
 		return w.show(rows)
 	}
-	return w.Follow(ctx, take, func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-			return nil
-		}
-	})
+	return w.FollowEvery(ctx, time.Duration(w.every), take)
 }
-
-// Control sequences of ECMA-48.
-const (
-	hideCursor  = "\x1b[?25l"
-	showCursor  = "\x1b[?25h"
-	clearScreen = "\x1b[2J"
-	toTop       = "\x1b[H"
-	clearRest   = "\x1b[K" // of the line
-	clearBelow  = "\x1b[J"
-)
 
 // rates are per second, since the last reading. The first reading has none.
 type rates struct {
@@ -122,8 +97,8 @@ func (w *watchCmd) show(rows []ops.QueueStatus) error {
 	for i, row := range rows {
 		shown[i] = watchRow{row, of[i], now}
 	}
-	if w.terminal != nil {
-		return w.draw(shown, now)
+	if w.screen != nil {
+		return w.draw(shown)
 	}
 	head := !w.begun
 	w.begun = true
@@ -138,32 +113,15 @@ func (w *watchCmd) show(rows []ops.QueueStatus) error {
 		func(out io.Writer) error { return watchObjects(out, shown) })
 }
 
-// draw draws the table over the last one. It leaves lines out that do not fit: the
-// terminal would scroll.
-func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
-	width, height := cli.TerminalSize(w.terminal)
+// draw draws the table over the last one.
+func (w *watchCmd) draw(rows []watchRow) error {
 	var text bytes.Buffer
 	_ = watchView.Table(rows).Write(&text) // a buffer returns no error
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	for _, row := range rows {
 		lines = append(lines, notes([]ops.QueueStatus{row.QueueStatus})...)
 	}
-	if room := max(1, height-2); len(lines) > room {
-		hidden := len(lines) - room + 1
-		lines = append(lines[:room-1], fmt.Sprintf("and %d more lines: the terminal is too small", hidden))
-	}
-	lines = append(lines, now.Format(time.TimeOnly)+"  Ctrl-C ends this")
-	var screen strings.Builder
-	screen.WriteString(toTop)
-	for _, line := range lines {
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width])
-		}
-		screen.WriteString(line + clearRest + "\r\n")
-	}
-	screen.WriteString(clearBelow)
-	_, err := io.WriteString(w.terminal, screen.String())
-	return err
+	return w.screen.Draw(lines)
 }
 
 // A watchRow is one reading of a queue.
