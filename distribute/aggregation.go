@@ -203,6 +203,12 @@ type Tally struct {
 	Failed     int64 // not counted at all
 }
 
+// All returns the lines that are in cells.
+func (t Tally) All() int64 { return t.Counted + t.Unknown }
+
+// People returns those that are not of crawlers, if crawlers are counted by.
+func (t Tally) People() int64 { return t.All() - t.Crawlers }
+
 // Add adds another tally.
 func (t *Tally) Add(other Tally) {
 	t.Lines += other.Lines

@@ -58,6 +58,7 @@ type Batch struct {
 	mu          sync.Mutex // guards Notify
 	shipper     atomic.Pointer[Shipper]
 	worker      atomic.Pointer[Worker]
+	channel     atomic.Pointer[Channel]
 }
 
 // A BatchResult has the outcome of each file and the counts.
@@ -96,6 +97,16 @@ func (b *Batch) Progress() (bytes, lines int64) {
 		lines = w.Progress()
 	}
 	return bytes, lines
+}
+
+// Live returns what is counted at present, as [Channel.Live] does; the zero Live before Run has begun.
+// It must not be called once Run has returned. It is safe for concurrent use.
+func (b *Batch) Live(ctx context.Context) (Live, error) {
+	channel := b.channel.Load()
+	if channel == nil {
+		return Live{}, nil
+	}
+	return channel.Live(ctx, batchSubscriber)
 }
 
 // batchSubscriber is the one subscriber of a batch's channel.
@@ -148,6 +159,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	shipper.stop = b.stop
 	b.shipper.Store(shipper)
 	b.worker.Store(worker)
+	b.channel.Store(channel)
 
 	var result BatchResult
 	var shipping sync.WaitGroup

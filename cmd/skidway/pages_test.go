@@ -36,7 +36,7 @@ var inDashboard = map[string]struct{ address, text string }{
 	"workers list": {"/workers", ""}, "workers quiet": {"/workers", `action="/workers/signal"`}, "workers stop": {"/workers", `action="/workers/signal"`},
 	"cron list": {"/schedules", ""}, "cron add": {"/schedules/edit", `action="/schedules/put"`}, "cron run": {"/schedules?queue=mail", `action="/schedules/change"`}, "cron remove": {"/schedules?queue=mail", `action="/schedules/change"`},
 	"cron pause": {"/schedules?queue=mail", `action="/schedules/change"`}, "cron resume": {"/schedules?queue=mail", `action="/schedules/change"`},
-	"logs status": {"/channels", ""}, "logs report": {"/counts", ""}, "logs unsubscribe": {"POST /channels/drop", ""},
+	"logs status": {"/channels", ""}, "logs top": {"/counts", ""}, "logs report": {"/counts", ""}, "logs unsubscribe": {"POST /channels/drop", ""},
 	"chat list": {"/chats", `name="member"`}, "chat members": {"/chats", `name="chat"`}, "chat info": {"/chats", `name="chat"`}, "chat drop": {"POST /chats/drop", ""},
 }
 

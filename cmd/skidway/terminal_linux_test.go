@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"unsafe"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -213,6 +215,33 @@ func TestWatchDrawsInPlaceAndRestoresTheCursor(t *testing.T) {
 	for _, line := range lines {
 		if len([]rune(line)) > 80 {
 			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+}
+
+func TestTopDrawsInPlaceUntilItEnds(t *testing.T) {
+	t.Parallel()
+	folder, url := t.TempDir(), redistest.URL(t)
+	write(t, folder, "a.log", seen)
+	path := filepath.Join(folder, "a.log")
+	mustRun(t, folder, "logs", "ship", path, "--channel", "web", "--subscriber", "s", "--redis", url)
+	mustRun(t, folder, "logs", "work", "--channel", "web", "--subscriber", "s", "--until-done", "--redis", url)
+	x := onTerminal(t, "logs", "top", "--channel", "web", "--every", "100ms", "--redis", url)
+	x.shows("lines/s") // of two readings
+	if err := x.cmd.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	y := onTerminal(t, "logs", "top", path)
+	for name, x := range map[string]*terminal{"channel": x, "files": y} {
+		shown, code := x.ends()
+		if code != cli.ExitDone || !strings.Contains(shown, "\x1b[?25h") || !strings.HasPrefix(shown, "\x1b[?25l") || !strings.Contains(shown, "COUNTRY") {
+			t.Errorf("%s: exit code %d: %q", name, code, shown)
+		}
+		shown, _, _ = strings.Cut(shown, "\x1b[?25h")
+		for line := range strings.Lines(regexp.MustCompile("\x1b\\[[0-9?]*[A-Za-z]").ReplaceAllString(shown, "")) {
+			if n := len([]rune(strings.TrimRight(line, "\r\n"))); n > 80 {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
 		}
 	}
 }

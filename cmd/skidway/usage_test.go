@@ -55,6 +55,10 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"bad Redis URL":           {"logs ship a.log --channel web --redis http://x", "unknown scheme"},
 		"bad prefix":              {"logs count a.log --prefix {x}", "prefix"},
 		"wait and follow":         {"logs ship a.log --channel web --wait --follow", "follow"},
+		"top of nothing":          {"logs top", "missing --channel, or PATH"},
+		"top of both":             {"logs top a.log --channel web", "give one of them"},
+		"top with a filter":       {"logs top --channel web --where status==200", "--where is for files"},
+		"top of a subscriber":     {"logs top a.log --subscriber s", "--subscriber needs --channel"},
 		"sample without lines":    {"logs sample d --lines 0", "start at 1"},
 		"sample without folder":   {"logs sample", "missing DIR"},
 	} {
@@ -243,7 +247,7 @@ const notAudited = `
 audit, bench chat, bench logs, bench queue, chat info, chat list, chat members, chat read, chat send, config check,
 config variables, cron list, dash, debug script, dm history, dm read, dm send, dm unread, doctor, enqueue, errors list,
 errors show, geoip info, help, jobs list, jobs logs, jobs running, jobs show, logs channels, logs count, logs explain, logs export, logs formats,
-logs report, logs sample, logs ship, logs status, logs work, mail count, mail read, mail send, mail status,
+logs report, logs sample, logs ship, logs status, logs top, logs work, mail count, mail read, mail send, mail status,
 operations list, operations show, queues list, queues show, queues stats, queues watch, room enter, room history,
 room info, room leave, room people, room read, room send, serve, token list, user list, version, worker, workers list`
 

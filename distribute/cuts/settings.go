@@ -176,6 +176,30 @@ func (s Settings) UsePlaces() bool { return s.Use(Places()...) || s.VisitorsByCo
 // HasCrawlers reports whether one of the cuts tells crawlers from people.
 func (s Settings) HasCrawlers() bool { return s.Has(Crawler, CrawlerClass) }
 
+// Overview returns the dimensions of up to three small tables that can be made of the cuts: countries,
+// status and crawlers, as far as they were counted; if none was, the last dimension of the first cut.
+func (s Settings) Overview() (by [][]string) {
+	for _, kinds := range [][]Kind{{Country, Continent}, {Status, StatusClass}, {Crawler, CrawlerClass}} {
+		if i := slices.IndexFunc(kinds, func(k Kind) bool { return s.Has(k) }); i >= 0 {
+			by = append(by, []string{kinds[i].String()})
+		}
+	}
+	if len(by) == 0 {
+		first := s.Cuts[0]
+		by = [][]string{{first[len(first)-1].String()}}
+	}
+	return by
+}
+
+// WithCrawlers returns the first cut with the dimension that tells crawlers from people; empty if a cut
+// has one, or there is none.
+func (s Settings) WithCrawlers() string {
+	if len(s.Cuts) == 0 || s.HasCrawlers() {
+		return ""
+	}
+	return s.Cuts[0].String() + "," + Crawler.String()
+}
+
 // IsPlain reports whether only requests are counted, in one cut, by times of whole days, by
 // country or by both, and all lines.
 func (s Settings) IsPlain() bool {

@@ -30,6 +30,7 @@ type counter struct {
 	dryRun bool
 	page   pageFile
 	output *cli.Choice
+	live   *liveView // of "logs top"; nil: a bar shows the progress, and tables the counts
 
 	formats formatCount
 }
@@ -60,8 +61,8 @@ The last line on standard error is a summary:
 lines = counted + unknown_country + filtered + expired + unparsable. filtered is
 the lines that --where does not select, and only there; expired, of days beyond
 4,096. Of the lines of an unknown country, those from addresses that are not
-public are private; of those that are in the rows, crawlers are of crawlers,
-where --by has crawler or crawler_class.`
+public are private; of those that are in the rows, crawlers are of crawlers, and
+people are the others, where --by has crawler or crawler_class.`
 
 func count(a *cli.App) *cobra.Command {
 	k := &counter{App: a, formats: formatCount{}}
@@ -144,7 +145,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		page.Subscriber.Tally = r.tally
 		pageErr = k.page.write(k.Console, "", "", page)
 	}
-	if err := errors.Join(printResult(k.App, k.output.Word, r), pageErr); err != nil {
+	if err := errors.Join(k.print(r), pageErr); err != nil {
 		return err
 	}
 	if warning := batch.Report.Subscriber.UnknownWarning(); warning != "" {
@@ -157,6 +158,18 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	return verdict(outcomes, r.tally)
 }
 
+// print prints the counts.
+func (k *counter) print(r result) error {
+	if k.live == nil {
+		return printResult(k.App, k.output.Word, r)
+	}
+	err := k.live.end(r)
+	if err == nil {
+		r.printSummary(k.App)
+	}
+	return err
+}
+
 func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, files []string) (result distribute.BatchResult, err error) {
 	db, err := k.Open(ctx, cmp.Or(k.Redis, cli.EmbeddedURL))
 	if err != nil {
@@ -166,23 +179,46 @@ func (k *counter) batch(ctx context.Context, aggregation *distribute.Counting, f
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	settings, _ := cuts.ParseSettings(aggregation.Settings()) // which are those of a Counting
+	query := k.page.query(cuts.Query{}, settings)
+	if k.live != nil {
+		query = &cuts.Query{By: settings.Overview()}
+	}
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: k.members(), Open: k.open(), MaxWindow: k.maxWindow(), Query: k.page.query(cuts.Query{}, settings),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: k.members(), Open: k.open(), MaxWindow: k.maxWindow(), Query: query,
 		Notify: func(e distribute.Event) {
 			if k.formats.add(e) {
 				return
 			}
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
-				printEvent(k.Console, e)
+				k.notify(e)
 			}
 		},
 	})
 	defer context.AfterFunc(stopping, batch.Stop)()
-	defer k.Console.ShowBytes(stream.Bytes(files),
-		func() int64 { bytes, _ := batch.Progress(); return bytes },
-		func() int64 { _, lines := batch.Progress(); return lines })()
+	stop, err := k.show(ctx, batch, stream.Bytes(files))
+	if err != nil {
+		return result, err
+	}
+	defer stop()
 	result, err = batch.Run(ctx, files)
 	return result, cli.InvalidAsUsage(err)
+}
+
+// show shows the progress of a batch with so many bytes until stop is called.
+func (k *counter) show(ctx context.Context, batch *distribute.Batch, total int64) (stop func(), err error) {
+	if k.live != nil {
+		return k.live.begin(ctx, batch, total)
+	}
+	return k.Console.ShowBytes(total,
+		func() int64 { bytes, _ := batch.Progress(); return bytes },
+		func() int64 { _, lines := batch.Progress(); return lines }), nil
+}
+
+// notify prints an event, or keeps it for the end of the live view.
+func (k *counter) notify(e distribute.Event) {
+	if k.live == nil || !k.live.keep(e) {
+		printEvent(k.Console, e)
+	}
 }
 
 // A formatCount has the number of counted files by their format, for one line at the end instead

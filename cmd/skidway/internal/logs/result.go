@@ -59,9 +59,14 @@ func printResult(a *cli.App, format string, r result) error {
 	default:
 		err = a.Print(format, r.table, r.csv, r.json)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		r.printSummary(a)
 	}
+	return err
+}
+
+// printSummary prints, on standard error, the country databases and the closing line.
+func (r *result) printSummary(a *cli.App) {
 	if r.moving {
 		a.Console.Notice("counting goes on: the rows were read at different times")
 	}
@@ -73,6 +78,9 @@ func printResult(a *cli.App, format string, r result) error {
 		if credit := attribution(r.builds); credit != "" {
 			a.Console.Notice("%s", credit)
 		}
+	}
+	if by := r.settings.WithCrawlers(); by != "" {
+		a.Console.Notice("people and crawlers are not counted apart: --by %s does that", by)
 	}
 	line := closingLine(r.tally, r.settings, r.took)
 	for _, t := range r.tables {
@@ -91,7 +99,6 @@ func printResult(a *cli.App, format string, r result) error {
 		line += fmt.Sprintf(" sources=%d", n)
 	}
 	a.Console.Line(line)
-	return nil
 }
 
 // foldedCells returns the number of cells of the printed days that were moved into (other).
@@ -107,7 +114,7 @@ func (r *result) foldedCells() (n int64) {
 
 // closingLine returns the summary of a count: lines = counted + unknown_country + filtered +
 // expired + unparsable. It has the third and the fourth one where they are used, and the parts
-// private and crawlers where they are known.
+// private, crawlers and people where they are known.
 func closingLine(t distribute.Tally, settings cuts.Settings, took time.Duration) string {
 	others, parts := "", ""
 	if settings.Where != nil {
@@ -120,7 +127,7 @@ func closingLine(t distribute.Tally, settings cuts.Settings, took time.Duration)
 		parts += fmt.Sprintf(" private=%d", t.Private)
 	}
 	if settings.HasCrawlers() {
-		parts += fmt.Sprintf(" crawlers=%d", t.Crawlers)
+		parts += fmt.Sprintf(" crawlers=%d people=%d", t.Crawlers, t.People())
 	}
 	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d%s unparsable=%d files=%d seconds=%.3f%s",
 		t.Lines, t.Counted, t.Unknown, others, t.Unparsable, t.Files, took.Seconds(), parts)
@@ -256,6 +263,19 @@ var sourceView = cli.View[distribute.Source]{
 	{Key: "lines", Value: func(s distribute.Source) any { return s.Tally.Lines }},
 }
 
+// summaryOf returns the numbers of lines: all that are in cells, and those of people, or else the cut
+// that counts them.
+func summaryOf(t distribute.Tally, settings cuts.Settings) cli.Object {
+	summary := append(tallyView.Object(t), cli.Field{Key: "all", Value: t.All()})
+	if by := settings.WithCrawlers(); by != "" {
+		return append(summary, cli.Field{Key: "people", Value: nil}, cli.Field{Key: "people_by", Value: by})
+	}
+	if settings.HasCrawlers() {
+		summary = append(summary, cli.Field{Key: "people", Value: t.People()})
+	}
+	return summary
+}
+
 func (r *result) json(out io.Writer) error {
 	var tables []cli.Object
 	for _, t := range r.tables {
@@ -270,7 +290,7 @@ func (r *result) json(out io.Writer) error {
 		object[0] = cli.Field{Key: "tables", Value: tables}
 	}
 	object = append(object, cli.Object{
-		{Key: "summary", Value: append(tallyView.Object(r.tally), cli.Field{Key: "seconds", Value: r.took.Seconds()})},
+		{Key: "summary", Value: append(summaryOf(r.tally, r.settings), cli.Field{Key: "seconds", Value: r.took.Seconds()})},
 		{Key: "builds", Value: buildView.Objects(r.builds)},
 		{Key: "problems", Value: problemView.Objects(r.problems)},
 		{Key: "abandoned", Value: append([]string{}, r.abandoned...)},
