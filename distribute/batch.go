@@ -17,14 +17,17 @@ import (
 	"skidway/internal/rdb"
 )
 
-// embeddedWindow is the window of a batch on the embedded Redis, which lives in the memory
-// of this process.
-const embeddedWindow = 32 << 20
+// On the embedded Redis, which lives in the memory of this process, the files of a batch use less of
+// it. They are committed less often: nothing is left of either when the process dies.
+const (
+	embeddedWindow      = 64 << 20
+	embeddedCommitBytes = 1 << 30
+)
 
 // BatchConfig configures a [Batch]. The zero value is ready to use.
 type BatchConfig struct {
 	// Window is the number of bytes that the files may use in Redis at once. Zero means
-	// DefaultWindow; on the embedded Redis 32 MiB.
+	// DefaultWindow; on the embedded Redis 64 MiB.
 	Window int64
 
 	// Workers is the number of files that are counted at the same time; zero means one
@@ -139,7 +142,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	worker, err := NewWorker(ctx, channel, batchSubscriber, b.aggregation,
-		&WorkerConfig{Workers: b.config.Workers, UntilDone: true, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify})
+		&WorkerConfig{Workers: b.config.Workers, UntilDone: true, MaxWindow: b.config.MaxWindow, CommitBytes: b.commitBytes(), Notify: b.config.Notify})
 	if err != nil {
 		return result, err
 	}
@@ -184,6 +187,14 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	}
 	result.Report, err = channel.Report(ctx, batchSubscriber, b.config.Query)
 	return result, err
+}
+
+// commitBytes returns the content between two commits, zero for the default.
+func (b *Batch) commitBytes() int64 {
+	if b.db.Embedded() {
+		return embeddedCommitBytes
+	}
+	return 0
 }
 
 func (b *Batch) window() int64 {
