@@ -266,19 +266,6 @@ func TestLinesBeyondTheDaysOfOneCommitAreExpired(t *testing.T) {
 	}
 }
 
-func TestLinesOfDaysWithoutRoomAreExpiredBeforeTheyAreFiltered(t *testing.T) {
-	t.Parallel()
-	var lines []string
-	for i := range MaxDays {
-		lines = append(lines, "8.8.8.8 "+accesslog.Day(10_000+i).String())
-	}
-	lines = append(lines, "10.0.0.1 "+accesslog.Day(10_000).String(), "10.0.0.1 2026-11-01")
-	_, tally := countLines(t, newCounting(t, &CountingConfig{By: [][]string{{"day"}}, Where: `country == "US"`}), lines)
-	if want := (Tally{Lines: MaxDays + 2, Counted: MaxDays, Filtered: 1, Expired: 1}); tally != want {
-		t.Errorf("%+v, want %+v", tally, want)
-	}
-}
-
 func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	t.Parallel()
 	var wrong *WrongFormatError

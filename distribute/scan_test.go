@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"skidway/distribute/accesslog"
 )
 
 // A wordCount is an Aggregation that counts each line in cells that are given
@@ -187,5 +189,18 @@ func TestTallySumsUpVerdicts(t *testing.T) {
 	seen.add(wordCount{verdict: Counted}, nil) // too long to be looked at
 	if got, want := seen.tally(), (Tally{Lines: 25, Counted: 3, Unknown: 2, Filtered: 6, Expired: 8, Unparsable: 6}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestLinesOfDaysWithoutRoomAreExpiredBeforeTheyAreFiltered(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	for i := range MaxDays {
+		lines = append(lines, "8.8.8.8 "+accesslog.Day(10_000+i).String())
+	}
+	lines = append(lines, "10.0.0.1 "+accesslog.Day(10_000).String(), "10.0.0.1 2026-11-01")
+	_, tally := countLines(t, newCounting(t, &CountingConfig{By: [][]string{{"day"}}, Where: `country == "US"`}), lines)
+	if want := (Tally{Lines: MaxDays + 2, Counted: MaxDays, Filtered: 1, Expired: 1}); tally != want {
+		t.Errorf("%+v, want %+v", tally, want)
 	}
 }
