@@ -125,6 +125,8 @@ type ChannelCounts struct {
 	Columns    []string   `json:"columns" jsonschema:"what the values of the rows are"`
 	Rows       []CountRow `json:"rows"`
 	Visitors   *int64     `json:"visitors,omitempty" jsonschema:"of all rows, estimated; absent if they are not counted by these columns"`
+	People     *int64     `json:"people,omitempty" jsonschema:"of the lines that are counted or of an unknown country, those that are not of crawlers; absent if crawlers are not counted"`
+	PeopleBy   string     `json:"people_by,omitempty" jsonschema:"what would count people, where crawlers are not counted"`
 	Moving     bool       `json:"moving" jsonschema:"whether the rows are of different times"`
 	Tally
 }
@@ -167,6 +169,11 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	answer := ChannelCounts{
 		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(table.By),
 		Rows: []CountRow{}, Visitors: visitorsOf(table, table.Total), Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
+		PeopleBy: report.Settings.WithCrawlers(),
+	}
+	if report.Settings.HasCrawlers() {
+		people := report.Subscriber.Tally.People()
+		answer.People = &people
 	}
 	for _, row := range rows {
 		answer.Rows = append(answer.Rows, CountRow{row.Values, row.Requests, visitorsOf(table, row.Counts)})
