@@ -107,6 +107,7 @@ func (t *topCmd) count(c *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	defer t.live.close() // however it ends, the cursor comes back
 	return t.counter.run(c.Context(), paths)
 }
 

@@ -80,7 +80,6 @@ func (v *liveView) begin(ctx context.Context, batch *distribute.Batch, total int
 		return func() { _, lines := batch.Progress(); v.rate.add(time.Now(), lines) }, nil
 	}
 	if err := v.screen.Open(); err != nil {
-		v.screen.Close()
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -121,12 +120,17 @@ func (v *liveView) end(r result) error {
 	if v.screen == nil {
 		return v.print()
 	}
-	err := v.draw()
+	defer v.close()
+	return v.draw()
+}
+
+// close closes the screen, and prints the events that were kept. It may be called again.
+func (v *liveView) close() {
 	v.screen.Close()
 	for _, e := range v.events {
 		printEvent(v.Console, e)
 	}
-	return err
+	v.events = nil
 }
 
 func (v *liveView) print() error { return v.Print(v.format, v.table, v.csv, v.json) }
