@@ -37,13 +37,15 @@
 // no other waiting once each of its jobs has run for 5 s: then it lingers. The time doubles with each
 // quarantine of a job. Jobs that linger do not count towards the half of the slots.
 //
-// This costs no further death of a worker. The pool fetches the next group under another lease, and
-// Redis halves by leases: after a death the group of the job that kills its workers has half of
-// its size, whatever lingered beside it. If lingering jobs were only taken for harmless, a job
-// that kills its worker after that time would be found late; if they were halved together with the
-// next group, a group could stay as large as it was. What it costs: jobs that linger when the
-// worker dies are quarantined once more. None of them is made dead, since the last death that makes
-// a job dead counts only while no other runs.
+// This costs no further death of a worker until the group has one job. The pool fetches the next
+// group under another lease, and Redis halves by leases: after a death the group of the job that
+// kills its workers has half of its size, whatever lingered beside it. If lingering jobs were only
+// taken for harmless, a job that kills its worker after that time would be found late; if they
+// were halved together with the next group, a group could stay as large as it was. What it costs:
+// jobs that linger when the worker dies are quarantined once more. None of them is made dead, since
+// the last death that makes a job dead counts only while no other runs. For that the pool waits for
+// 10 s; beside jobs that run for longer, quarantined or not, that death does not count, and the wait
+// doubles for the next one.
 package workers
 
 // How the package is built is described in docs/architecture.md.
