@@ -41,6 +41,7 @@ type reader struct {
 	asOf     time.Time
 	budget   *budget
 	matches  filter.Matcher
+	from     time.Time // dead jobs before it, which follow the others, do not match
 	record   jobRecord
 	cursor   string
 	limit    int // of the next read
@@ -60,7 +61,11 @@ type aheadPage struct {
 }
 
 func (o *Operations) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
-	return &reader{client: o.client, queue: q, state: state, asOf: asOf, budget: o.budget, record: jobRecord{redactor: o.client.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+	r := &reader{client: o.client, queue: q, state: state, asOf: asOf, budget: o.budget, record: jobRecord{redactor: o.client.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+	if state == queue.Dead {
+		r.from = f.From(diedField, asOf)
+	}
+	return r
 }
 
 // wait blocks until there is some of Redis's time for the operation.
@@ -136,17 +141,21 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
 	}
 	r.cursor = page.Next
-	if page.Next != "" {
+	last := len(page.Jobs) - 1 // -1 if all jobs have left meanwhile
+	if more = page.Next != "" && (last < 0 || !jobTime(page.Jobs[last]).Before(r.from)); more {
 		r.begin(ctx)
 	}
 	for i, job := range page.Jobs {
+		if jobTime(job).Before(r.from) {
+			break
+		}
 		r.examined++
 		r.record.set(job)
 		if r.matches(&r.record) {
 			found = append(found, match{job.ID, page.After[i], r.examined, len(job.Args)})
 		}
 	}
-	return found, page.Next != "", nil
+	return found, more, nil
 }
 
 // An OperationRun runs an operation in this process. It is for one goroutine.

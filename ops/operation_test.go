@@ -208,6 +208,15 @@ func TestLargeJobsThatAreFarApartAreChangedInSmallSteps(t *testing.T) {
 	}
 }
 
+func TestOperationReadsNoDeadJobsBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(50)
+	if op := f.changes(ops.Change{Do: "retry", State: queue.Dead, Match: `died > "1h" && kind == "even"`}); op.Examined != 0 || op.Changed != 0 || op.Status != "done" {
+		t.Errorf("%+v", op)
+	}
+}
+
 func TestQuestionExpires(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
