@@ -33,7 +33,8 @@ const (
 	maxScopes     = 20
 	maxTokenLife  = 10 * 365 * 24 * time.Hour
 	tokensCached  = 5 * time.Second
-	tokensFailed  = time.Second // how long a failure to read them is that of all requests
+	tokensFailed  = time.Second            // how long a failure to read them is that of all requests
+	tokenMissed   = 100 * time.Millisecond // after which one that is not known may have been created
 	useNotedEvery = time.Minute
 	useNotedIn    = time.Second
 )
@@ -294,7 +295,7 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, nil
 }
 
-// cached returns a token as it was at most 5 s ago, and Redis's time. One request reads for all that
+// cached returns a token as it was at most 5 s ago, or 0.1 s if it was not there, and Redis's time. One request reads for all that
 // wait, until its deadline, and its failure is theirs.
 func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known bool, now time.Time, err error) {
 	select {
@@ -305,6 +306,9 @@ func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known 
 	defer func() { <-t.turn }()
 	began := t.now()
 	age, lasts := began.Sub(t.read), tokensCached
+	if _, known = t.rows[id]; !known {
+		lasts = tokenMissed
+	}
 	if t.failed != nil {
 		lasts = tokensFailed
 	}

@@ -69,6 +69,23 @@ func TestTokens(t *testing.T) {
 	})
 }
 
+func TestTokenIsKnownSoonAfterItsCreation(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	server, command := f.newTokens(), f.newTokens()
+	old, _ := f.create(command, time.Hour, "view:*")
+	_, err := server.Authenticate(f.ctx, old)
+	f.must(err)
+	text, token := f.create(command, time.Hour, "view:*")
+	if _, err := server.Authenticate(f.ctx, text); !errors.Is(err, ErrToken) {
+		t.Errorf("tokens are read for each request: %v", err)
+	}
+	f.time = f.time.Add(tokenMissed)
+	if p, err := server.Authenticate(f.ctx, text); err != nil || p.ID != token.ID {
+		t.Errorf("a new token: %v", err)
+	}
+}
+
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
