@@ -19,14 +19,16 @@ import (
 // so that what a proxy, a virtual host or a log shipper wrote before it is
 // skipped, and a user name, which the client chooses, is never taken for
 // an address. Commas hold a list together over elements that are no addresses
-// ("unknown"); after a list, a proxy's own address may follow without one. In the run, proxies
+// ("unknown"); after a list, a proxy's own address may follow without one. Where two words or more
+// stand between the run and ident and user, which both are "-", the last one is the client's name:
+// the addresses are those of proxies. In the run, proxies
 // choose the client; nil: the first public address, or the first one if none is public.
 func client(head []byte, proxies *proxyList) netip.Addr {
 	if proxies != nil {
 		return listedClient(head, proxies)
 	}
 	var best netip.Addr
-	inRun, listed := false, false
+	inRun, listed, words := false, false, 0 // words behind the run
 	for first := true; ; first = false {
 		token, rest, comma := nextToken(head)
 		if len(token) == 0 {
@@ -36,7 +38,7 @@ func client(head []byte, proxies *proxyList) netip.Addr {
 		addr := address(token)
 		switch {
 		case addr.IsValid() && !inRun:
-			best, inRun = addr, true
+			best, inRun, words = addr, true, 0
 		case addr.IsValid():
 			if !IsPublic(best) && IsPublic(addr) {
 				best = addr
@@ -44,18 +46,29 @@ func client(head []byte, proxies *proxyList) netip.Addr {
 		case comma || listed:
 			// An element of the list that is no address.
 		case string(token) == "-" && !first:
+			if words > 1 && isNoUser(head) {
+				return netip.Addr{}
+			}
 			return best
 		default:
 			inRun = false
+			words++
 		}
 		listed = comma
 	}
 }
 
+// isNoUser reports whether what stands before the time is a user without a name.
+func isNoUser(head []byte) bool {
+	user, rest, _ := nextToken(head)
+	next, _, _ := nextToken(rest)
+	return string(user) == "-" && len(next) == 0
+}
+
 // listedClient is client where proxies are trusted.
 func listedClient(head []byte, proxies *proxyList) netip.Addr {
 	proxies.n = 0
-	inRun, listed := false, false
+	inRun, listed, words := false, false, 0
 	for first := true; ; first = false {
 		token, rest, comma := nextToken(head)
 		addr := address(token)
@@ -67,13 +80,17 @@ func listedClient(head []byte, proxies *proxyList) netip.Addr {
 				proxies.n = 0
 			}
 			proxies.add(addr)
-			inRun = true
+			inRun, words = true, 0
 		case addr.IsValid() || comma || listed:
 			proxies.add(addr)
 		case string(token) == "-" && !first:
+			if words > 1 && isNoUser(rest) {
+				return netip.Addr{}
+			}
 			return proxies.client()
 		default:
 			inRun = false
+			words++
 		}
 		head, listed = rest, comma
 	}

@@ -137,6 +137,8 @@ func (f Format) Explainer() func(line []byte) LineExplanation {
 		switch {
 		case e.Verdict == Parsed && f.isExact(parser, line):
 			e.Problem = ""
+		case e.Verdict == Parsed && e.Problem == "" && f.declared != nil && f.declared.Shared:
+			e.Problem = "it has neither a status nor a part of the request"
 		case e.Verdict == Parsed:
 		case e.Problem == "":
 			e.Problem = "the time or the address is not one"

@@ -47,6 +47,7 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		{`{"time_iso8601":"10/10/2025 13:55","remote_addr":"8.8.8.8","status":200}`, "nginx-json", `time_iso8601 is no time: "10/10/2025 13:55"`},
 		{`{"time_iso8601":"2025-10-10T13:55:36Z","remote_addr":"8.8.8.8","status":"bad gateway"}`, "nginx-json", `status is no number: "bad gateway"`},
 		{`{"ts":1693840791.75,"logger":"http.log.error","request":{"client_ip":"8.8.8.8"}}`, "caddy", "the logger http.log.error writes no requests: http.log.access does"},
+		{`{"timestamp":"2025-10-10T13:55:36Z","client_ip":"8.8.8.8","event":"login_failed"}`, "nginx-json", "it has neither a status nor a part of the request"},
 		{`8.8.8.8 - - [10/Oct/2000:13:55:36 MST] "GET / HTTP/1.1" OK 23 "-" "-"`, "combined", `$time_local is no time: "10/Oct/2000:13:55:36 MST"`},
 		{"\x7fELF", "combined", `no " " after $remote_addr, which begins with "\x7fELF"`},
 	} {

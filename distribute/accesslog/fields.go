@@ -96,6 +96,16 @@ func (v *values) complete() Verdict {
 	return Parsed
 }
 
+// hasRequest reports whether a line has the status, or a part of the request.
+func (v *values) hasRequest() bool {
+	for _, field := range [...]Field{Status, Request, Method, Path, Protocol, Referrer, Agent, Bytes, Duration} {
+		if v[field] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // A scope is how much of a line a splitter reads.
 type scope uint8
 

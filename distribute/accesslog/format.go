@@ -338,7 +338,7 @@ func isHeader(line []byte) bool {
 
 // isExact reports whether a line that the format's parser accepts has its exact shape.
 func (f Format) isExact(p Parser, line []byte) bool {
-	if fields, ok := p.(*fieldParser); ok && !fields.fits(line) {
+	if fields, ok := p.(*fieldParser); ok && (!fields.fits(line) || f.declared != nil && f.declared.Shared && !fields.values.raw.hasRequest()) {
 		return false
 	}
 	return f.fits == nil || f.fits(line)

@@ -106,6 +106,20 @@ func TestDetectRefusesWhatIsNoAccessLog(t *testing.T) {
 	}
 }
 
+// Applications write objects with an address and a time, which are no requests.
+func TestEventsOfApplicationsAreNoRequests(t *testing.T) {
+	t.Parallel()
+	const event = `{"timestamp":"2025-10-10T13:55:36Z","client_ip":"8.8.8.8","event":"login_failed"`
+	if f, err := accesslog.Detect([][]byte{[]byte(event + "}")}); err == nil {
+		t.Errorf("detected as %s", f.Name())
+	}
+	for _, more := range []string{`,"status":401}`, `,"request":"GET / HTTP/1.1"}`, `,"uri":"/"}`, `,"request_time":0.1}`} {
+		if f, err := accesslog.Detect([][]byte{[]byte(event + more)}); err != nil || f.Name() != "nginx-json" {
+			t.Errorf("%s: detected as %q, %v", more, f.Name(), err)
+		}
+	}
+}
+
 func TestUnknownFormatErrorNamesTheKnown(t *testing.T) {
 	t.Parallel()
 	_, err := accesslog.ByName("comon")

@@ -84,17 +84,22 @@ var tokens = regexp.MustCompile(`([^ \t",]+)(,?)`)
 
 func oracleClient(head string) netip.Addr {
 	var run, last []netip.Addr
-	listed := false
-	for i, m := range tokens.FindAllStringSubmatch(head, -1) {
+	listed, words := false, 0
+	all := tokens.FindAllStringSubmatch(head, -1)
+	for i, m := range all {
 		addr, comma := oracleAddress(m[1]), m[2] != ""
 		if m[1] == "-" && i > 0 && !comma && !listed {
+			if words > 1 && i+2 == len(all) && all[i+1][1] == "-" {
+				return netip.Addr{}
+			}
 			break
 		}
 		if addr.IsValid() {
 			run = append(run, addr)
-			last = run
+			last, words = run, 0
 		} else if !comma && !listed {
 			run = nil
+			words++
 		}
 		listed = comma
 	}

@@ -77,6 +77,8 @@ func TestOddLinesAreRead(t *testing.T) {
 		{"Classic Load Balancer, a request that looks like a line", "aws-elb", `2015-05-13T23:39:43.945958Z my-elb 8.8.8.8:2817 10.0.0.1:80 0.000086 0.001048 0.001337 200 200 0 57 "GET http://www.example.com:80/ HTTP/1.1" "[10/Oct/2000:13:55:36 -0700]" - -
 2015-05-13T23:39:43.945958Z my-elb 8.8.8.8:2817 10.0.0.1:80 0.000086 0.001048 0.001337 200 200 0 57 "GET http://www.example.com:80/ HTTP/1.1" "curl/7" - -`, "8.8.8.8", "2015-05-13"},
 		{"combined after the name of a proxy", "combined", `10.0.0.1 www.example.org 203.0.113.7 - - ` + stamp + request, "203.0.113.7", "2000-10-10"},
+		{"combined after the address and the name of a proxy, the client's name", "combined", `10.0.0.1 proxy www.example.org - - ` + stamp + request, "-", "2000-10-10"},
+		{"combined after an address, a name, and ident with a user", "combined", `8.8.8.8 www.example.org - frank ` + stamp + request, "8.8.8.8", "2000-10-10"},
 		{"ingress-nginx, a user with a bracket", "ingress-nginx", `8.8.8.8 - a [b ` + stamp + ` "GET / HTTP/1.1" 200 23 "-" "curl/8.5" 612 0.004 [default-web-80] [] 10.4.0.9:8080 23 0.004 200 5f2a`, "8.8.8.8", "2000-10-10"},
 		{"W3C without dates, lines a little out of order", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8", "8.8.8.8", "2015-01-13"},
 		{"W3C without dates, a new #Date without a time", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n23:59:50 8.8.8.8\n#Date: 2015-01-14\n00:00:05 8.8.8.8", "8.8.8.8", "2015-01-14"},

@@ -179,6 +179,24 @@ func TestTextInUTF16IsUploadedAsUTF8(t *testing.T) {
 	}
 }
 
+func TestTextWithReturnsAloneHasLines(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("8.8.8.8 2026-11-01\n", 5000)
+	content := []byte(strings.ReplaceAll(text, "\n", "\r"))
+	for _, packed := range [][]byte{content, member(t, content)} {
+		src := openedAs(t, "log", packed)
+		got, err := uploaded(t, src)
+		if err != nil || string(got) != text || !bytes.HasPrefix(got, src.Head) {
+			t.Errorf("in %s: %d bytes of %d, %v", src.Packed, len(got), len(text), err)
+		}
+	}
+	for _, other := range []string{"8.8.8.8 2026-11-01\r\n8.8.8.8 2026-11-01\r", "8.8.8.8 2026-11-01\r", "8.8.8.8 2026-11-01\r\r", "8.8.8.8"} {
+		if src := openedAs(t, "log", []byte(other)); src.Codec != Plain || string(src.Head) != other {
+			t.Errorf("%q is read as %q, %s", other, src.Head, src.Codec)
+		}
+	}
+}
+
 func TestHoleBeforeConvertedContentIsUploaded(t *testing.T) {
 	t.Parallel()
 	content := append(make([]byte, HeadSize+7), "8.8.8.8 2026-11-01\n"...)

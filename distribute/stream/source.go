@@ -199,6 +199,8 @@ func (s *Source) begin(content io.Reader) error {
 	}
 	if isUTF16(start) {
 		buffered, s.Codec = bufio.NewReaderSize(utf16Reader(buffered), HeadSize), Zstd
+	} else if start, _ = buffered.Peek(HeadSize); endsLinesWithReturns(start) {
+		buffered, s.Codec = bufio.NewReaderSize(returnReader{buffered}, HeadSize), Zstd
 	}
 	var err error
 	if s.Hole, s.Head, err = readStart(buffered); err == nil || IsDamage(err) || s.keeps(s.Head) {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"io"
 
 	"golang.org/x/text/encoding/unicode"
@@ -14,6 +15,26 @@ func isUTF16(start []byte) bool {
 // utf16Reader returns text in UTF-16 with a byte order mark as UTF-8 without one.
 func utf16Reader(text io.Reader) io.Reader {
 	return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(text)
+}
+
+// endsLinesWithReturns reports whether lines of text end with a carriage return alone, as those of
+// old Macs do.
+func endsLinesWithReturns(start []byte) bool {
+	at := bytes.IndexByte(start, '\r')
+	return at >= 0 && bytes.IndexByte(start, '\n') < 0 && len(bytes.Trim(start[at:], "\r")) > 0
+}
+
+// A returnReader returns text with newlines for carriage returns.
+type returnReader struct{ text io.Reader }
+
+func (r returnReader) Read(p []byte) (int, error) {
+	n, err := r.text.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // A zeroReader has NUL bytes without end.

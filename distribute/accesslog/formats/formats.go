@@ -70,6 +70,10 @@ type Format struct {
 	// there is no such line.
 	Header string
 
+	// Shared means that objects which are no requests have the keys of the address and the time
+	// too: a line of the format must also have the status, or a part of the request.
+	Shared bool
+
 	UTC  bool          // times without a zone are UTC
 	Port bool          // a port ends the address, also of an IPv6 address without brackets
 	Unit time.Duration // of a duration without one; zero: as W3C logs have it

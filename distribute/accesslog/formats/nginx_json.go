@@ -7,6 +7,7 @@ var nginxJSON = Format{
 	Description:   "JSON with nginx's names: remote_addr, time_iso8601 …",
 	Specification: "https://nginx.org/en/docs/http/ngx_http_log_module.html",
 	Kind:          Objects,
+	Shared:        true,
 	Unit:          time.Second,
 	Fields: `
 		address  remote_addr clientip client_ip client

@@ -8,7 +8,12 @@ var compose = Wrapper{
 	Description:   "docker compose: the name of the service and a bar",
 	Specification: "https://docs.docker.com/reference/cli/docker/compose/logs/",
 	Example:       `web-1  | …`,
-	Peel:          peelCompose,
+	Real: []Line{{
+		Origin: "README of an Express application behind nginx, GitHub",
+		Text:   `express-app-nginx-1  | 172.19.0.1 - - [22/Oct/2021:15:34:09 +0000] "GET / HTTP/1.1" 200 13 "-" "curl/7.64.1" "-"`,
+		Inner:  `172.19.0.1 - - [22/Oct/2021:15:34:09 +0000] "GET / HTTP/1.1" 200 13 "-" "curl/7.64.1" "-"`,
+	}},
+	Peel: peelCompose,
 }
 
 func peelCompose(line, buffer []byte) (Record, bool) {

@@ -8,7 +8,12 @@ var cri = Wrapper{
 	Description:   "containerd, CRI-O: /var/log/pods of Kubernetes",
 	Specification: "https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md",
 	Example:       `2026-11-20T14:00:05.123456789Z stdout F …`,
-	Peel:          peelCRI,
+	Real: []Line{{
+		Origin: "notes on /var/log/pods of a Kubernetes node, GitHub",
+		Text:   `2025-02-02T20:02:37.040692426Z stdout F 127.0.0.1 - - [03/Feb/2025:04:02:37 +0800] "GET / HTTP/1.1" 200 612 "-" "curl/8.5.0" "-"`,
+		Inner:  `127.0.0.1 - - [03/Feb/2025:04:02:37 +0800] "GET / HTTP/1.1" 200 612 "-" "curl/8.5.0" "-"`,
+	}},
+	Peel: peelCRI,
 }
 
 func peelCRI(line, buffer []byte) (Record, bool) {

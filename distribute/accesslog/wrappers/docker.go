@@ -13,7 +13,12 @@ var docker = Wrapper{
 	Description:   "Docker's json-file log driver",
 	Specification: "https://docs.docker.com/engine/logging/drivers/json-file/",
 	Example:       `{"log":"…\n","stream":"stdout","time":"2026-11-20T14:00:05.123456789Z"}`,
-	Peel:          peelDocker,
+	Real: []Line{{
+		Origin: "notes on the log of an nginx container, GitHub",
+		Text:   `{"log":"172.17.0.1 - - [10/Sep/2025:09:45:33 +0000] \"GET / HTTP/1.1\" 200 612 \"-\" \"curl/8.5.0\" \"-\"\n","stream":"stdout","time":"2025-09-10T09:45:33.995202795Z"}`,
+		Inner:  `172.17.0.1 - - [10/Sep/2025:09:45:33 +0000] "GET / HTTP/1.1" 200 612 "-" "curl/8.5.0" "-"`,
+	}},
+	Peel: peelDocker,
 }
 
 func peelDocker(line, buffer []byte) (Record, bool) {

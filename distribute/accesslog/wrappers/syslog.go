@@ -12,7 +12,12 @@ var syslog = Wrapper{
 	Description:   "syslog (RFC 5424, RFC 3164, rsyslog's file format)",
 	Specification: "https://www.rfc-editor.org/rfc/rfc5424",
 	Example:       `Nov 20 14:00:05 host nginx[1]: …`,
-	Peel:          peelSyslog,
+	Real: []Line{{
+		Origin: "crowdsecurity/hub, issue 69",
+		Text:   `Mar 12 06:56:29 ec2-proxy haproxy[23481]: 22.118.26.10:10285 [12/Mar/2021:06:56:28.088] fe-verify~ maskurl/dns 0/0/0/1263/1264 200 20602 - - ---- 19/19/3/4/0 0/0 "GET / HTTP/1.1"`,
+		Inner:  `22.118.26.10:10285 [12/Mar/2021:06:56:28.088] fe-verify~ maskurl/dns 0/0/0/1263/1264 200 20602 - - ---- 19/19/3/4/0 0/0 "GET / HTTP/1.1"`,
+	}},
+	Peel: peelSyslog,
 }
 
 // peelSyslog takes a header of RFC 3164, RFC 5424 or rsyslog's file format off a line.

@@ -12,7 +12,12 @@ var timestamp = Wrapper{
 	Description:   "a time before each line: kubectl, CloudWatch",
 	Specification: "https://www.rfc-editor.org/rfc/rfc3339",
 	Example:       `2026-11-20T14:00:05.123Z …`,
-	Peel:          peelTimestamp,
+	Real: []Line{{
+		Origin: "openSUSE/supportutils, pull request 197",
+		Text:   `2024-04-09T17:33:12.238986028Z nginx: [emerg] host not found in upstream in /etc/nginx/conf.d/proxy.conf:6`,
+		Inner:  `nginx: [emerg] host not found in upstream in /etc/nginx/conf.d/proxy.conf:6`,
+	}},
+	Peel: peelTimestamp,
 }
 
 func peelTimestamp(line, buffer []byte) (Record, bool) {

@@ -15,10 +15,14 @@ type Wrapper struct {
 	// Specification is the address of the page that defines the wrapper.
 	Specification string
 	Example       string // with … for the line
+	Real          []Line // from public projects; none was found of some wrappers
 	// Peel takes the wrapper off a line, and reports whether it could. It may use the buffer,
 	// which is empty. It is safe for concurrent use, with a buffer for each call.
 	Peel func(line, buffer []byte) (Record, bool)
 }
+
+// A Line is a real line, and what it holds.
+type Line struct{ Origin, Text, Inner string }
 
 // A Record is what a wrapper holds: a line, or a part of one.
 type Record struct {

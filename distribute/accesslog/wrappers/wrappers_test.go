@@ -23,6 +23,18 @@ func TestDeclarationsAreComplete(t *testing.T) {
 	}
 }
 
+func TestRealLinesAreTakenOffTheirWrappers(t *testing.T) {
+	t.Parallel()
+	for _, w := range wrappers.All {
+		for _, line := range w.Real {
+			record, ok := w.Peel([]byte(line.Text), nil)
+			if !ok || string(record.Inner) != line.Inner || record.Partial || record.Skip || line.Origin == "" {
+				t.Errorf("%s: %+v, %v: %s", w.Name, record, ok, line.Text)
+			}
+		}
+	}
+}
+
 func TestMessagesOfTheJournalInJSONMayBeBytes(t *testing.T) {
 	t.Parallel()
 	peel := func(line string) (wrappers.Record, bool) {

@@ -59,7 +59,11 @@ func listFormats() (list []listedFormat) {
 		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Specification(), f.Aliases(), f.Origins()})
 	}
 	for _, w := range accesslog.Wrappers() {
-		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, w.Specification, nil, nil})
+		var origins []string
+		for _, line := range w.Real {
+			origins = append(origins, line.Origin)
+		}
+		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, w.Specification, nil, origins})
 	}
 	return list
 }
