@@ -109,6 +109,14 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 			t.Errorf("%s has the name %s, %v", c.format, f.Name(), err)
 		}
 	}
+	for line, want := range map[string]accesslog.Verdict{
+		`[{"ip":"8.8.8.8","at":1760097336}`: accesslog.Parsed, `[ {"ip":"8.8.8.8","at":1760097336} ],`: accesslog.Parsed,
+		`[{"ip":"8.8.8.8","at":1760097336}, {"ip":"8.8.4.4","at":1760097336}]`: accesslog.Unparsable, // it would be one of two
+	} {
+		if _, verdict := parser(t, "json(address=ip,time=at)", nil).Parse([]byte(line)); verdict != want {
+			t.Errorf("%s: %d", line, verdict)
+		}
+	}
 	for _, line := range []string{`2026-11-20T14:00:05Z INFO main starting server on port 8080 with pid 77 "x"`} {
 		if f, err := accesslog.Detect([][]byte{[]byte(line)}); err == nil {
 			t.Errorf("%s is detected as %s", line, f.Name())

@@ -106,7 +106,11 @@ func (o *objects) state() string { return "" }
 // element a line.
 func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' {
-		line = bytes.TrimLeft(trimStart(line), "[, ")
+		start := trimStart(line)
+		line = bytes.TrimLeft(start, "[, ")
+		if len(start) > 0 && start[0] == '[' && holdsMore(line) {
+			return Unparsable
+		}
 	}
 	if len(line) == 0 || line[0] != '{' || !o.scan(line, v, s) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
@@ -118,6 +122,15 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 		v[Time] = v[ended]
 	}
 	return v.complete()
+}
+
+// holdsMore reports whether another object follows the one that a line begins with.
+func holdsMore(line []byte) bool {
+	if len(line) == 0 || line[0] != '{' {
+		return false
+	}
+	end := lex.NestedEnd(line, 0)
+	return end > 0 && bytes.HasPrefix(bytes.TrimLeft(line[end:], ", \t"), []byte("{"))
 }
 
 // isOfLogger reports whether the name of a logger is one, perhaps with a dot and more behind.
