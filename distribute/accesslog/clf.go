@@ -110,12 +110,21 @@ const (
 type clfStart struct {
 	stamps stampReader
 	end    string // what follows the time
+	// Between the address and the time, some formats have words, as many as words, which are often
+	// those of the line before. Others have neither ident nor user: then words is zero.
+	words  int
+	gap    []byte // what stood between; empty: it is not known
+	misses int    // lines with something else since
+	wait   int    // so many misses until it is learned anew: more, the more often that was in vain
 }
 
 // clfStart returns nil if lines of the layouts begin otherwise, or need more of a line to be read.
 func (l layouts) clfStart(o Options) *clfStart {
 	if o.scope() != needed || len(l) == 0 {
 		return nil
+	}
+	if words := l.gapWords(); words > 0 {
+		return &clfStart{stamps: newStampReader(o), end: l[0].parts[words+1].end[1:], words: words}
 	}
 	for _, layout := range l {
 		if layout.head != "" || layout.needed != 3 || layout.parts[0].field != Address || layout.parts[0].end != " - " ||
@@ -127,12 +136,31 @@ func (l layouts) clfStart(o Options) *clfStart {
 	if !found {
 		return nil
 	}
-	return &clfStart{newStampReader(o), end}
+	return &clfStart{stamps: newStampReader(o), end: end}
+}
+
+// gapWords returns the number of words between the address, with which lines of the only layout begin,
+// and the time in brackets; zero if they begin otherwise.
+func (l layouts) gapWords() int {
+	words := l[0].needed - 2
+	if len(l) > 1 || l[0].head != "" || words < 1 || l[0].parts[0].field != Address || l[0].parts[words+1].name != "$time_local" ||
+		!strings.HasPrefix(l[0].parts[words+1].end, "]") {
+		return 0
+	}
+	for i := range words + 1 {
+		if end := l[0].parts[i].end; i < words && end != " " || i == words && end != " [" {
+			return 0
+		}
+	}
+	return words
 }
 
 // read returns the day of a line that begins with an IPv4 address, of n bytes, and reports whether
 // it is such a line.
 func (c *clfStart) read(line []byte, n int) (Day, bool) {
+	if c.words > 0 {
+		return c.readGap(line[n:])
+	}
 	if len(line) < n+clfMiddleLen+len(c.end) {
 		return 0, false
 	}
@@ -142,6 +170,34 @@ func (c *clfStart) read(line []byte, n int) (Day, bool) {
 		return 0, false
 	}
 	return c.stamps.read(rest[len(clfNames):])
+}
+
+// readGap is read of a line with the words of the one before, behind its address.
+func (c *clfStart) readGap(rest []byte) (Day, bool) {
+	n := len(c.gap)
+	if n == 0 || len(rest) < n+stampLen+len(c.end) || string(rest[:n]) != string(c.gap) || !isStamp(rest[n:]) ||
+		string(rest[n+stampLen:n+stampLen+len(c.end)]) != c.end {
+		return 0, false
+	}
+	c.misses, c.wait = 0, 0
+	return c.stamps.read(rest[n:])
+}
+
+// learn remembers the words of a line that read did not read, and that begins with an address of n
+// bytes. They end where those of the layout do: the first [ is that of the time.
+func (c *clfStart) learn(line []byte, n int) {
+	const maxGap, maxWait = 64, 1024
+	if c.misses++; c.misses <= c.wait {
+		return
+	}
+	c.misses, c.wait = 0, min(2*c.wait+1, maxWait)
+	rest := line[n:]
+	end := bytes.IndexByte(rest[:min(len(rest), maxGap)], '[')
+	if end < 0 || !isStamp(rest[end:]) || bytes.Count(rest[:end], []byte(" ")) != c.words+1 ||
+		bytes.Contains(rest[:end], []byte("  ")) || bytes.Contains(rest[:end], []byte(", ")) || rest[0] != ' ' || rest[end-1] != ' ' {
+		return
+	}
+	c.gap = append(c.gap[:0], rest[:end]...)
 }
 
 // Values implements [Parser].

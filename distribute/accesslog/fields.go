@@ -150,7 +150,9 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 		}
 		if record, ok := q.read(line, n, &p.times); ok {
 			if q.start != nil {
-				record.Addr = addr
+				if record.Addr = addr; q.start.words > 0 {
+					q.start.learn(line, n)
+				}
 			}
 			return record, Parsed
 		}

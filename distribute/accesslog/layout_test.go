@@ -174,3 +174,27 @@ func TestOffsetOfOneLineIsNotThatOfTheNext(t *testing.T) {
 		}
 	}
 }
+
+// The words of a line between its address and its time are often those of the next one: what is
+// remembered of them changes nothing.
+func TestWordsOfOneLineAreNotThoseOfTheNext(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"lighttpd", `$remote_addr $host $remote_user [$time_local] "$request"`, `$remote_addr $host [$time_local] $status`} {
+		f, err := accesslog.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := f.New(accesslog.Options{})
+		for i, names := range []string{
+			"a b", "a b", "a c", "a c", "aa b", "a b c", "a [b", "a [b]", "a  b", "a, b", "a b ", " a b", "a", "a", "- -", "a [10/Oct/2000:13:55:36 -0700] b", "a b",
+		} {
+			for j, stamp := range []string{"10/Oct/2000:13:55:36 -0700", "11/Oct/2000:13:55:37 -0700", "11/Oct/2000:13:55:61 -0700", "yesterday"} {
+				line := []byte(fmt.Sprintf(`8.8.%d.%d %s [%s] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"`, i, j, names, stamp))
+				record, verdict := p.Parse(line)
+				if want, v := f.New(accesslog.Options{}).Parse(line); record != want || verdict != v {
+					t.Errorf("%s: %v, %d; alone %v, %d: %s", name, record, verdict, want, v, line)
+				}
+			}
+		}
+	}
+}

@@ -96,6 +96,9 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 		if at, steps = q.behindAddress(line, n); at == 0 {
 			return Record{}, false
 		}
+		if q.start.words > 0 {
+			at = behindBlanks(line, at)
+		}
 	}
 	for i := range steps {
 		step := &steps[i]
