@@ -12,22 +12,27 @@ import (
 
 // advice says what to do about a file in no known format.
 func (e *explainedFile) advice() string {
-	command := fmt.Sprintf("skidway logs count --format %s'…' %s", e.Format.Wrapper(), shellText(e.path))
-	if e.options != "" {
-		command = fmt.Sprintf("skidway logs count %s %s", e.options, shellText(e.path))
-	}
+	known := e.path + " has no known format. "
 	switch {
 	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
-	case e.layout.Layout != "":
-		return fmt.Sprintf("%s has no known format: what is shown above is how the nearest one fails. This layout reads %s (if $remote_addr is not the client, put that name where its address is%s): %s",
-			e.path, e.reads, ambiguousText(e.layout), command)
+	case e.reads != "" && e.layout.Layout != "":
+		return fmt.Sprintf("%sThe layout that is proposed reads %s. If its address is not the client's, put the name $remote_addr where that is%s: %s",
+			known, e.reads, ambiguousText(e.layout), e.command())
 	case e.reads != "":
-		return fmt.Sprintf("%s has no known format. The keys of its address and its time read %s (if they are others, name these): %s", e.path, e.reads, command)
+		return fmt.Sprintf("%sThe keys that are proposed read %s. If the address is not the client's, name its key: %s", known, e.reads, e.command())
 	case e.options != "":
-		return fmt.Sprintf("%s has no known format. Name the keys of its address and its time%s: %s", e.path, timelessText(e.sample), command)
+		return fmt.Sprintf("%sName the keys of its address and its time%s: %s", known, timelessText(e.sample), e.command())
 	}
-	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: %s", e.path, command)
+	return known + "If a server's configuration has a layout for it (log_format, LogFormat), give it: " + e.command()
+}
+
+// command returns the command that counts the file.
+func (e *explainedFile) command() string {
+	if e.options == "" {
+		return fmt.Sprintf("skidway logs count --format %s'…' %s", e.Format.Wrapper(), shellText(e.path))
+	}
+	return fmt.Sprintf("skidway logs count %s %s", e.options, shellText(e.path))
 }
 
 // ambiguousText says that the day of dates may be the month; it is empty if it is known.
@@ -47,30 +52,46 @@ func (e *explainedFile) advise(lines [][]byte) {
 			e.options += " --field " + k.field.String() + "=" + keyText(k.name, strings.ToUpper(k.field.String())+"_KEY")
 			pairs = append(pairs, k.field.String()+"="+k.name)
 		}
-		e.reads = readsText(e.Format.Wrapper()+kind+"("+strings.Join(pairs, ",")+")", lines)
+		e.propose(e.Format.Wrapper()+kind+"("+strings.Join(pairs, ",")+")", lines)
 		if e.reads != "" || kind == "json" {
 			return
 		}
 	}
 	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
 		e.layout, e.options = s, "--format "+e.Format.Wrapper()+shellText(s.Layout)
-		e.reads = readsText(e.Format.Wrapper()+s.Layout, lines)
+		e.propose(e.Format.Wrapper()+s.Layout, lines)
 	}
 }
 
-// readsText says how many lines a format reads, and what of the first one; it is empty if it reads none.
-func readsText(name string, lines [][]byte) string {
+// propose sets what a format reads of lines, and explains them in it, unless it reads none.
+func (e *explainedFile) propose(name string, lines [][]byte) {
 	format, err := accesslog.ByName(name)
 	if err != nil {
-		return "" // a key is not known
+		return // a key is not known
 	}
-	c, explain := format.ExplainLines(lines), format.Explainer()
+	first := ""
+	parser, zone := format.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Time)}), ""
 	for _, line := range lines {
-		if l := explain(line); l.Verdict == accesslog.Parsed {
-			return fmt.Sprintf("%d of its first %d lines, of the first one %s", c.Votes, c.Lines, recordText(l.Record))
+		if record, verdict := parser.Parse(line); verdict == accesslog.Parsed {
+			first = recordText(record)
+			if at, ok := parser.Values().Time(); ok && !at.Zoned {
+				zone = "; its times have no zone (--log-tz)"
+			}
+			break
 		}
 	}
-	return ""
+	if first == "" {
+		return
+	}
+	c := format.ExplainLines(lines)
+	e.reads = fmt.Sprintf("%d of its first %d lines, the first one with %s%s", c.Votes, c.Lines, first, zone)
+	if c.Votes < c.Lines {
+		e.reads += "; the other lines are counted as unparsable"
+	}
+	explain := format.Explainer()
+	for i := range e.lines {
+		e.lines[i] = explain(e.shown[i])
+	}
 }
 
 // timelessText says that lines have no time; it is empty if they have one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,8 @@ type explainedFile struct {
 	accesslog.Explanation
 	path  string
 	codec stream.Codec
-	lines []accesslog.LineExplanation // that are shown
+	lines []accesslog.LineExplanation // that are shown: as the format reads them, or the one that is proposed
+	shown [][]byte                    // what these are
 
 	sample []accesslog.LineExplanation // the lines by which keys are chosen
 
@@ -103,10 +105,10 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 			break
 		}
 		if l := explain(line); l.Verdict != accesslog.NotALine {
-			e.sample = append(e.sample, l)
+			e.sample, e.shown = append(e.sample, l), append(e.shown, line)
 		}
 	}
-	e.lines = e.sample[:min(most, len(e.sample))]
+	e.lines = slices.Clone(e.sample[:min(most, len(e.sample))])
 	if !e.Fits {
 		e.advise(lines)
 	}
@@ -141,6 +143,11 @@ func (e *explainedFile) summary() string {
 func (e *explainedFile) table(out io.Writer) error {
 	if _, err := fmt.Fprintln(out, cli.Printable(e.summary())); err != nil {
 		return err
+	}
+	if e.reads != "" {
+		if _, err := fmt.Fprintf(out, "These lines are shown as this command reads them:\n  %s\n", cli.Printable(e.command())); err != nil {
+			return err
+		}
 	}
 	for i, line := range e.lines {
 		result := "not read: " + line.Problem
@@ -200,6 +207,6 @@ func (e *explainedFile) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
 		{Key: "file", Value: e.path}, {Key: "codec", Value: string(e.codec)}, {Key: "known", Value: e.Fits},
 		{Key: "format", Value: e.Format.Name()}, {Key: "votes", Value: e.Votes}, {Key: "lines", Value: e.Lines},
-		{Key: "next", Value: e.Second}, {Key: "next_votes", Value: e.SecondVotes}, {Key: "explained", Value: lines},
+		{Key: "next", Value: e.Second}, {Key: "next_votes", Value: e.SecondVotes}, {Key: "options", Value: e.options}, {Key: "explained", Value: lines},
 	})
 }

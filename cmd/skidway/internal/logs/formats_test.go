@@ -97,6 +97,9 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 				if advice := e.advice(); !strings.HasSuffix(advice, ": skidway logs count "+c.options+" '"+path+"'") {
 					t.Fatalf("%s\nwant %s", advice, c.options)
 				}
+				if l := e.lines[0]; l.Verdict != accesslog.Parsed || l.Record.Addr.String() != clients[0] {
+					t.Errorf("its first line is shown as %+v", l)
+				}
 				words := strings.NewReplacer("--format ", "\x00", " --field ", "\x00", "'", "").Replace(c.options)
 				flags := formatFlags{format: strings.Split(words, "\x00")[1], keys: strings.Split(words, "\x00")[2:]}
 				chosen, err := flags.name()
