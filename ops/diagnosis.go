@@ -170,6 +170,41 @@ func (c *Client) Diagnose(history History) (found []Diagnosis) {
 	return found
 }
 
+// keepSince is the time after which a rule that holds again is assumed to have begun anew.
+const keepSince = 5 * time.Minute
+
+// diagnoseSampled sets the diagnoses of a queue. They join what the statistics show with what the sampler
+// has observed and with the diagnoses before, each rule since the earliest of their times: the time since
+// which a rule holds by a history alone may be a fixed time before now.
+func (c *Client) diagnoseSampled(q *SampledQueue) {
+	if q.Stored || q.Time.IsZero() {
+		return
+	}
+	var found []Diagnosis
+	join := func(d Diagnosis, add bool) {
+		i := slices.IndexFunc(found, func(other Diagnosis) bool { return other.Name == d.Name })
+		switch {
+		case i >= 0 && d.Since.Before(found[i].Since):
+			found[i].Since = d.Since
+		case i < 0 && add:
+			found = append(found, d)
+		}
+	}
+	if q.series != nil {
+		found = c.Diagnose(history(q.series, q.QueueStatus))
+	}
+	for _, d := range c.Diagnose(append(slices.Clone(q.observed), q.QueueStatus)) {
+		join(d, true)
+	}
+	if q.Time.Sub(q.diagnosed) < keepSince {
+		for _, d := range q.Diagnoses {
+			join(d, false)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Diagnosis) int { return cmp.Compare(a.Rank, b.Rank) })
+	q.Diagnoses, q.diagnosed = found, q.Time
+}
+
 // unserved holds if jobs have waited, and no worker has served the queue, for the time of the
 // rule. One status may show it: when the last worker ended is in the list of pools, unless it
 // stopped in order.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,6 +132,86 @@ func TestHistoryIsBoundedAndBeginsAgain(t *testing.T) {
 	}
 	if h := full.Add(QueueStatus{Err: errors.New("unreadable")}); h != nil {
 		t.Errorf("a queue that can't be read leaves %d statuses", len(h))
+	}
+}
+
+func TestSampledDiagnosisKeepsTheTimeOfItsBeginning(t *testing.T) {
+	t.Parallel()
+	client, err := NewClient(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &SampledQueue{}
+	var begins []time.Time
+	see := func(after time.Duration, failed int64) {
+		t.Helper()
+		q.QueueStatus = statusAt(after, func(s *QueueStatus) { s.Depth.Oldest, s.Total.Failed = time.Second, failed })
+		q.observed = q.observed.Add(q.QueueStatus)
+		client.diagnoseSampled(q)
+		if len(q.Diagnoses) != 1 || q.Diagnoses[0].Name != "failing" {
+			t.Fatalf("after %s: %+v", after, q.Diagnoses)
+		}
+		begins = append(begins, q.Diagnoses[0].Since)
+	}
+	q.observed = History{statusAt(-time.Second, func(*QueueStatus) {})}
+	for i := range 60 {
+		see(time.Duration(i)*time.Minute, 20*int64(i+1))
+	}
+	if begins[0] != begins[59] || begins[59].After(began) {
+		t.Errorf("it fails since %s, and then since %s", begins[0], begins[59])
+	}
+	see(2*time.Hour, 4000) // it was not looked at for an hour
+	if !begins[60].After(began) {
+		t.Errorf("it fails since %s though nothing was seen between", begins[60])
+	}
+}
+
+func TestOrderOfQueuesIsByTroubleAndNotByWhatChangesWithEachJob(t *testing.T) {
+	t.Parallel()
+	diagnosed := func(names ...string) func(*SampledQueue) {
+		return func(q *SampledQueue) {
+			for _, rule := range DefaultRules() {
+				if slices.Contains(names, rule.Name) {
+					q.Diagnoses = append(q.Diagnoses, Diagnosis{Name: rule.Name, Rank: rule.Rank})
+				}
+			}
+		}
+	}
+	paused := func(q *SampledQueue) { q.Depth.Paused = true }
+	rows := []struct {
+		name string
+		edit func(*SampledQueue)
+	}{
+		{"unreadable", func(q *SampledQueue) { q.Err = errors.New("damaged") }},
+		{"unserved", diagnosed("unserved", "grows")},
+		{"fails-a", diagnosed("failing")},
+		{"fails-b", diagnosed("failing")},
+		{"fails-c", func(q *SampledQueue) { paused(q); diagnosed("unserved", "failing")(q) }},
+		{"grows", diagnosed("grows")},
+		{"paused", func(q *SampledQueue) { paused(q); diagnosed("unserved", "grows")(q) }},
+		{"used-a", func(q *SampledQueue) { q.Done, q.Failed = []int64{0, 1}, []int64{0, 0} }},
+		{"used-b", func(q *SampledQueue) { q.Done, q.Failed = []int64{0, 0}, []int64{3, 0} }},
+		{"a", func(q *SampledQueue) { q.Done, q.Failed = []int64{0, 0}, []int64{0, 0} }},
+		{"b", func(*SampledQueue) {}},
+	}
+	for busy := range 1 << 4 {
+		o, want := &Overview{}, []string{}
+		for i, row := range rows {
+			q := &SampledQueue{QueueStatus: QueueStatus{Name: row.name}}
+			if busy>>(i%4)&1 > 0 {
+				q.Depth.Waiting, q.Depth.Active, q.Depth.Oldest = 100-i, i, time.Duration(i)*time.Minute
+			}
+			row.edit(q)
+			o.Queues, want = append([]*SampledQueue{q}, o.Queues...), append(want, row.name)
+		}
+		o.judge()
+		var got []string
+		for _, q := range o.Queues {
+			got = append(got, q.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("busy %b: the order is %q, want %q", busy, got, want)
+		}
 	}
 }
 

@@ -130,3 +130,16 @@ func (o *Overview) MostFailing(max int) (names []string) {
 	}
 	return names
 }
+
+// mostFailures returns the group with most failed attempts in this and the last hour.
+func mostFailures(groups []stats.ErrorGroup) (most *stats.ErrorGroup) {
+	recent := func(g *stats.ErrorGroup) int64 {
+		return g.Hours[stats.ErrorHours-1] + g.Hours[stats.ErrorHours-2]
+	}
+	for i := range groups {
+		if most == nil || recent(&groups[i]) > recent(most) {
+			most = &groups[i]
+		}
+	}
+	return most
+}

@@ -48,17 +48,25 @@ type Overview struct {
 // yet.
 type SampledQueue struct {
 	QueueStatus
-	Stored    bool // the status is what a worker has stored, up to two minutes ago, with only the depth
+	Stored    bool // the status is that of Time: what a worker has stored, or what was read before a pause
 	Diagnoses []Diagnosis
 	TopError  *stats.ErrorGroup // of a failing queue: the group that fails most
 	Schedules []queue.CronScheduleInfo
 
 	Hour   *Hour // of the last hour; nil if that is not known
 	Done   []int64
-	Failed []int64 // in the last 24 hours, hour by hour, like Done
+	Failed []int64 // in the last 24 hours, hour by hour, like Done; nil if that is not known
 
-	series   *stats.Series
-	observed History
+	series    *stats.Series
+	observed  History
+	scheduled bool      // Schedules have been read
+	diagnosed time.Time // when Diagnoses were made, by Redis's clock
+}
+
+// Examined reports whether all of the queue has been read: its status, statistics and schedules. Until
+// then empty figures say nothing. A queue that can't be read is examined.
+func (q *SampledQueue) Examined() bool {
+	return q.Err != nil || q.scheduled && q.Done != nil && !q.Time.IsZero()
 }
 
 // An Hour is what became of the jobs of a queue in the last hour.
@@ -131,6 +139,15 @@ func (c *SampledChannel) Full() bool {
 	return c.Status.Window > 0 && c.Status.Used*100 >= c.Status.Window*95
 }
 
+// WaitsFor returns the subscriber that holds up most of a full window, for which shipping waits; empty if it
+// does not wait.
+func (c *SampledChannel) WaitsFor() string {
+	if laggards := c.Status.Laggards(); c.Full() && len(laggards) > 0 {
+		return slices.MaxFunc(laggards, func(a, b distribute.Laggard) int { return cmp.Compare(a.Bytes, b.Bytes) }).Subscriber
+	}
+	return ""
+}
+
 // For returns the overview of those queues that a function allows. Unless it allows all of them, it
 // has no Redis, no workers and no channels.
 func (o *Overview) For(may func(name string) bool, all bool) *Overview {
@@ -161,6 +178,16 @@ func (o *Overview) For(may func(name string) bool, all bool) *Overview {
 func (o *Overview) Read() (n int) {
 	for _, q := range o.Queues {
 		if !q.Time.IsZero() && !q.Stored {
+			n++
+		}
+	}
+	return n
+}
+
+// ExaminedQueues returns the number of queues that have been examined.
+func (o *Overview) ExaminedQueues() (n int) {
+	for _, q := range o.Queues {
+		if q.Examined() {
 			n++
 		}
 	}
@@ -224,22 +251,40 @@ func (o *Overview) judge() {
 	o.Troubles = o.troubles()
 }
 
-// compareTrouble orders queues: problems, warnings, paused ones, then busy ones, then by name.
+// compareTrouble orders queues by trouble, and those with the same trouble by name. What changes with each
+// job has no part in it: else the rows of a page would change places while they are read.
 func compareTrouble(a, b *SampledQueue) int {
-	rank := func(q *SampledQueue) int {
-		switch {
-		case q.Rank() == Problem:
-			return 0
-		case q.Rank() == Warning:
-			return 1
-		case q.Depth.Paused:
-			return 2
-		case q.Depth.Waiting+q.Depth.Active > 0:
-			return 3
-		}
-		return 4
+	return cmp.Or(cmp.Compare(a.order(), b.order()), strings.Compare(a.Name, b.Name))
+}
+
+// order returns the place of a queue among others: unreadable ones are first, then those with a problem,
+// those with a warning, paused ones, those with attempts in the last day, and the others. Problems and
+// warnings have the order of the table of diagnoses.
+func (q *SampledQueue) order() int {
+	positive := func(n int64) bool { return n > 0 }
+	class, place := 5, 0
+	switch {
+	case q.Err != nil:
+		class = 0
+	case len(q.troubles()) > 0:
+		worst := q.troubles()[0]
+		class = 1 + rankOrder[worst.Rank]
+		place = slices.IndexFunc(diagnoses, func(row diagnosisRow) bool { return row.Name == worst.Name })
+	case q.Depth.Paused:
+		class = 3
+	case slices.ContainsFunc(q.Done, positive) || slices.ContainsFunc(q.Failed, positive):
+		class = 4
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
+	return class*len(diagnoses) + place
+}
+
+// troubles returns the diagnoses that an operator should know of: of a paused queue, where nothing is taken
+// on purpose, only failed attempts.
+func (q *SampledQueue) troubles() []Diagnosis {
+	if !q.Depth.Paused {
+		return q.Diagnoses
+	}
+	return slices.DeleteFunc(slices.Clone(q.Diagnoses), func(d Diagnosis) bool { return d.Name != "failing" })
 }
 
 // readRest reads the channels and the Redis when their time has come.

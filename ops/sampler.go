@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -205,6 +204,10 @@ func (s *Sampler) names(ctx context.Context, first bool) (names []string, err er
 		}
 	}
 	if first {
+		clear(s.due)
+		for _, q := range s.queues { // as they were before a pause
+			q.Stored, q.scheduled = true, false
+		}
 		if err := s.readSamples(ctx, names); err != nil {
 			return nil, err
 		}
@@ -304,6 +307,7 @@ func (s *Sampler) readHistory(ctx context.Context, q *SampledQueue) error {
 			if err == nil {
 				q.Schedules, err = pool.Schedules(ctx)
 			}
+			q.scheduled = q.scheduled || err == nil
 			return err
 		})
 		if err := s.partly(err); err != nil {
@@ -326,7 +330,7 @@ func (s *Sampler) readHistory(ctx context.Context, q *SampledQueue) error {
 			return err
 		}
 	}
-	q.Diagnoses = s.client.diagnoseSampled(q)
+	s.client.diagnoseSampled(q)
 	if len(q.Diagnoses) > 0 && q.Diagnoses[0].Name == "failing" && s.isDue("errors "+q.Name, slowEvery) {
 		err := s.read(ctx, 3, func(ctx context.Context) error {
 			groups, err := s.client.Errors(ctx, q.Name, "", stats.MaxErrorGroups)
@@ -354,38 +358,4 @@ func (s *Sampler) partly(err error) error {
 		return err
 	}
 	return nil
-}
-
-// diagnoseSampled joins what the statistics show of a queue with what the sampler has observed:
-// each rule since the earlier time.
-func (c *Client) diagnoseSampled(q *SampledQueue) (found []Diagnosis) {
-	if q.Stored || q.Time.IsZero() {
-		return q.Diagnoses
-	}
-	if q.series != nil {
-		found = c.Diagnose(history(q.series, q.QueueStatus))
-	}
-	for _, d := range c.Diagnose(append(slices.Clone(q.observed), q.QueueStatus)) {
-		i := slices.IndexFunc(found, func(other Diagnosis) bool { return other.Name == d.Name })
-		if i < 0 {
-			found = append(found, d)
-		} else if d.Since.Before(found[i].Since) {
-			found[i].Since = d.Since
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Diagnosis) int { return cmp.Compare(a.Rank, b.Rank) })
-	return found
-}
-
-// mostFailures returns the group with most failed attempts in this and the last hour.
-func mostFailures(groups []stats.ErrorGroup) (most *stats.ErrorGroup) {
-	recent := func(g *stats.ErrorGroup) int64 {
-		return g.Hours[stats.ErrorHours-1] + g.Hours[stats.ErrorHours-2]
-	}
-	for i := range groups {
-		if most == nil || recent(&groups[i]) > recent(most) {
-			most = &groups[i]
-		}
-	}
-	return most
 }

@@ -131,3 +131,20 @@ func TestLastFiguresStayWhileRedisIsAway(t *testing.T) {
 		t.Errorf("the overview is %+v", got)
 	}
 }
+
+func TestFiguresFromBeforeAPauseAreNotThoseOfNow(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", "", queue.Options{})
+	s := f.client.NewSampler()
+	o := overview(t, s, func(o *ops.Overview) bool { return o.ExaminedQueues() == 1 })
+	if o.Read() != 1 {
+		t.Errorf("%d queues are read", o.Read())
+	}
+	s.Close()
+	_, queues, err := s.Order(t.Context()) // a run begins
+	f.must(err)
+	if q := queues["mail"]; !q.Stored || q.Examined() || q.Depth.Waiting != 1 {
+		t.Errorf("the figures are %+v", q)
+	}
+}

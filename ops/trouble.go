@@ -37,10 +37,8 @@ func (o *Overview) troubles() (found []Trouble) {
 		case q.Depth.Paused:
 			found = append(found, Trouble{Rank: Off, Name: "paused", Since: q.Depth.PausedAt, Queue: q})
 		}
-		for _, d := range q.Diagnoses {
-			if !q.Depth.Paused || d.Name == "failing" {
-				found = append(found, Trouble{Rank: d.Rank, Name: d.Name, Since: d.Since, Queue: q})
-			}
+		for _, d := range q.troubles() {
+			found = append(found, Trouble{Rank: d.Rank, Name: d.Name, Since: d.Since, Queue: q})
 		}
 	}
 	for i := range o.Vanished {
