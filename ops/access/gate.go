@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type LoginForm struct {
 	Name    string // of the last login
 	Next    string // the path after the login, for the field of this name
 	Local   bool   // there are no users: only the address that the server printed logs in
+	Base    string // the path below which all is, see GateConfig.BasePath
 }
 
 // A Gate lets requests pass whose principal is known, and refuses others. It is safe for concurrent
@@ -206,6 +208,18 @@ var errAway = errors.New("no answer from Redis in time")
 // [ErrTokenExpired], [ErrNoSession] or another one, also if Redis does not answer for 3 s.
 func (g *Gate) Authorize(r *http.Request) (*Principal, error) { return g.authorize(r, 0) }
 
+// AuthorizeOpenPage is Authorize for a stream that a browser has as long as it shows a page. Its session
+// lasts for another 30 minutes.
+func (g *Gate) AuthorizeOpenPage(r *http.Request) (*Principal, error) {
+	return g.authorize(r, sessionIdle)
+}
+
+// Refused reports whether an error of [Gate.Authorize] refuses the request. With others it is not known
+// who makes it, for example because Redis does not answer.
+func Refused(err error) bool {
+	return slices.ContainsFunc([]error{errUnknown, ErrNoSession, ErrToken, ErrTokenExpired, errProxyUser, errSameOrigin}, func(refusal error) bool { return errors.Is(err, refusal) })
+}
+
 // authorize is Authorize for another idle time of the session.
 func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error) {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
@@ -254,17 +268,24 @@ func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, er
 		return nil, errUnknown
 	}
 	p, err := g.sessions.principal(r.Context(), cookie.Value, idle)
+	if err != nil && !Refused(err) && isSafe(r) {
+		p, err = g.sessions.lastSeen(cookie.Value, err) // so that the last known figures can be looked at
+	}
 	if err != nil {
 		return nil, err
 	}
 	return p, checkOrigin(r)
 }
 
+// isSafe reports whether a request changes nothing.
+func isSafe(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+}
+
 // checkOrigin returns an error for a change whose client does not tell from which page it comes.
 // [http.CrossOriginProtection] lets it pass.
 func checkOrigin(r *http.Request) error {
-	safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-	if safe || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+	if isSafe(r) || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return nil
 	}
 	return errSameOrigin
@@ -283,12 +304,12 @@ func (g *Gate) local(r *http.Request) bool {
 // refuseAuthorization answers a request whose principal is not known. A person who looks at a page
 // is led to the login.
 func (g *Gate) refuseAuthorization(w http.ResponseWriter, r *http.Request, path string, err error) {
-	page := g.sessions != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
-		strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("Authorization") == ""
 	unknown := errors.Is(err, errUnknown) || errors.Is(err, ErrNoSession)
 	switch {
-	case unknown && page:
+	case unknown && g.isBrowser(r) && isSafe(r):
 		http.Redirect(w, r, g.loginPath(path, r.URL.RawQuery), http.StatusSeeOther)
+	case unknown && g.isBrowser(r): // a form of a page that was open for longer than the session
+		http.Redirect(w, r, g.loginPath(g.referrer(r)), http.StatusSeeOther)
 	case errors.Is(err, errSameOrigin):
 		refuse(w, r, http.StatusForbidden, "cross-origin", err.Error())
 	case unknown, errors.Is(err, ErrToken), errors.Is(err, ErrTokenExpired), errors.Is(err, errProxyUser):
@@ -303,6 +324,25 @@ func (g *Gate) refuseAuthorization(w http.ResponseWriter, r *http.Request, path 
 	}
 }
 
+// isBrowser reports whether a person looks at a page, or sends a form of one.
+func (g *Gate) isBrowser(r *http.Request) bool {
+	return g.sessions != nil && strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("Authorization") == ""
+}
+
+// referrer returns the path and the query of the page that has sent a request, "/" if that is none of this
+// server.
+func (g *Gate) referrer(r *http.Request) (path, query string) {
+	page, err := url.Parse(r.Referer())
+	if err != nil || page.Host != r.Host {
+		return "/", ""
+	}
+	path, below := strings.CutPrefix(page.EscapedPath(), g.config.BasePath)
+	if !below || !strings.HasPrefix(path, "/") {
+		return "/", ""
+	}
+	return path, page.RawQuery
+}
+
 // unavailable answers a request that failed because of Redis.
 func (g *Gate) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
@@ -310,6 +350,10 @@ func (g *Gate) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	g.config.Logger.Error("a request can't be authorized", "path", r.URL.Path, "error", err)
 	w.Header().Set("Retry-After", strconv.Itoa(int(unavailableFor.Seconds())))
+	if g.isBrowser(r) {
+		g.showLogin(w, r, LoginForm{Status: http.StatusServiceUnavailable})
+		return
+	}
 	refuse(w, r, http.StatusServiceUnavailable, "redis-unavailable", "who makes the request can't be found out: the log of the server has the reason")
 }
 

@@ -66,7 +66,7 @@ func (g *Gate) serveLogin(w http.ResponseWriter, r *http.Request, path string) {
 }
 
 func (g *Gate) showLogin(w http.ResponseWriter, r *http.Request, form LoginForm) {
-	form.Local = g.logins == nil
+	form.Local, form.Base = g.logins == nil, g.config.BasePath
 	g.config.LoginPage(w, r, form)
 }
 

@@ -335,7 +335,7 @@ func TestLoginBeginsASessionUnderANewID(t *testing.T) {
 	}
 }
 
-func TestOpenStreamDoesNotKeepASession(t *testing.T) {
+func TestOpenPageKeepsItsSessionAndOtherStreamsDoNot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, GateConfig{})
 	cookie := s.send("GET", s.gate.NewCode(), "").Cookies()[0]
@@ -350,11 +350,32 @@ func TestOpenStreamDoesNotKeepASession(t *testing.T) {
 	if end() != float64(now+60_000) {
 		t.Error("a look at the session made it longer")
 	}
-	clear(s.gate.sessions.seen)
-	s.want("a request", s.send("GET", "/", "", "Cookie", cookie.Name+"="+cookie.Value), 200, "local")
-	if end() < float64(now+20*60_000) {
-		t.Error("a request did not make the session longer")
+	for claim, look := range map[string]func(){
+		"a request": func() {
+			s.want("a request", s.send("GET", "/", "", "Cookie", cookie.Name+"="+cookie.Value), 200, "local")
+		},
+		"an open page": func() { _, err := s.gate.AuthorizeOpenPage(r); s.must(err) },
+	} {
+		clear(s.gate.sessions.seen)
+		s.must(s.conn.ZAddArgs(s.ctx, key, zArgs(hash, now+60_000)).Err())
+		if look(); end() < float64(now+20*60_000) {
+			t.Errorf("%s did not make the session longer", claim)
+		}
 	}
+}
+
+func TestFormOfASessionThatHasEndedLeadsToTheLogin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{})
+	for referer, want := range map[string]string{
+		s.server.URL + "/queues/mail?range=day": "/login?next=%2Fqueues%2Fmail%3Frange%3Dday", "https://evil.example/x": "/login", "": "/login",
+	} {
+		a := s.send("POST", "/queues/mail/pause", "note=x", "Accept", "text/html", "Cookie", s.gate.cookie+"=old", "Sec-Fetch-Site", "same-origin", "Referer", referer)
+		if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != want {
+			t.Errorf("from %q: %d to %q, want %q", referer, a.StatusCode, a.Header.Get("Location"), want)
+		}
+	}
+	s.want("a program", s.send("POST", "/queues/mail/pause", "note=x", "Cookie", s.gate.cookie+"=old", "Sec-Fetch-Site", "same-origin"), 401, "unauthorized")
 }
 
 func TestValidSessionIsNotLockedOut(t *testing.T) {
@@ -569,6 +590,11 @@ func TestRequestsWhileRedisIsAway(t *testing.T) {
 		t.Error("Retry-After is missing")
 	}
 	s.want("a session", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=x"), 503, "redis-unavailable")
+	s.want("a session of a browser", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=x", "Accept", "text/html"), 503, "login")
+	ada, _ := users.Lookup("ada")
+	s.gate.sessions.seen[hashOf("seen")] = seenSession{sessionRecord{User: ada.Name, Version: ada.version()}, time.Now().Add(-20 * time.Minute)}
+	s.want("a session that was seen", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=seen"), 200, "ada")
+	s.want("a change by a session that was seen", s.send("POST", "/", "", "Cookie", s.gate.cookie+"=seen", "Sec-Fetch-Site", "same-origin"), 503, "redis-unavailable")
 	s.want("a login", s.send("POST", "/login", "name=ada&password=secret+of+ada"), 503, "redis-unavailable")
 	s.want("a logout", s.send("POST", "/logout", "", "Cookie", s.gate.cookie+"=x", "Sec-Fetch-Site", "same-origin"), 503, "redis-unavailable")
 	s.want("health", s.send("GET", "/healthz", ""), 200, "")

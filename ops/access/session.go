@@ -31,9 +31,9 @@ var ErrNoSession = errors.New("there is no such session")
 
 // Sessions are the sessions of users in a Redis, at most 1,000, and about 20 of a user: then the
 // one that would end first, or the first of the user, makes room. A session ends after 30 minutes
-// without a request, after 12 hours, and when the entry of its user changes. It may be accepted
-// for 5 s longer by other processes than the one that ended it. Sessions is safe for concurrent
-// use.
+// without a request and an open page, after 12 hours, and when the entry of its user changes. It may
+// be accepted for 5 s longer by other processes than the one that ended it. Sessions is safe for
+// concurrent use.
 type Sessions struct {
 	db    *rdb.DB
 	keys  []string
@@ -103,6 +103,17 @@ func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration)
 	if err != nil {
 		return nil, err
 	}
+	p, err := s.principalOf(record, hash)
+	if err != nil && s.users != nil {
+		if err := s.remove(ctx, hash); err != nil {
+			return nil, err
+		}
+	}
+	return p, err
+}
+
+// principalOf returns whose session a record is, if the user is as at its beginning.
+func (s *Sessions) principalOf(record sessionRecord, hash string) (*Principal, error) {
 	if s.users == nil {
 		if record.User != LocalName || record.Version != s.local {
 			return nil, ErrNoSession
@@ -111,12 +122,22 @@ func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration)
 	}
 	user, found := s.users.Lookup(record.User)
 	if !found || user.version() != record.Version {
-		if err := s.remove(ctx, hash); err != nil {
-			return nil, err
-		}
 		return nil, ErrNoSession
 	}
 	return inSession(user.Principal(), hash), nil
+}
+
+// lastSeen returns whose session an id was when it was read last, if that is not longer ago than it lasts
+// without a request, else the error for which it can't be read now.
+func (s *Sessions) lastSeen(id string, away error) (*Principal, error) {
+	hash := hashOf(id)
+	s.mu.Lock()
+	found, known := s.seen[hash]
+	s.mu.Unlock()
+	if !known || s.now().Sub(found.at) > sessionIdle {
+		return nil, away
+	}
+	return s.principalOf(found.sessionRecord, hash)
 }
 
 // inSession returns a principal with the digest of its session's id.
