@@ -88,7 +88,7 @@ scripts/mutate:
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/stats", "skidway/ops/access", "skidway/ops/dash", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/group", "skidway/distribute/chat/mailbox", "skidway/distribute/chat/conversation", "skidway/distribute/chat/room", "skidway/distribute/chat/internal/chattest", "skidway/distribute/accesslog/formats", "skidway/internal/redistest", "skidway/internal/browsertest", "skidway/internal/processtest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/stats", "skidway/ops", "skidway/ops/access", "skidway/ops/dash", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/group", "skidway/distribute/chat/mailbox", "skidway/distribute/chat/conversation", "skidway/distribute/chat/room", "skidway/distribute/chat/internal/chattest", "skidway/distribute/accesslog/formats", "skidway/internal/redistest", "skidway/internal/browsertest", "skidway/internal/processtest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string

@@ -66,12 +66,12 @@ func (p *page) figures(report distribute.Report, all []*cube, total *cube, days 
 	}
 	line := linesOf(total, days.shown)
 	busiest := slices.Index(line, slices.Max(line))
-	add("busiest", "Busiest day", dayName(days.at(days.shown.from+busiest)), short(int64(line[busiest]))+" requests")
+	add("busiest", "Busiest day", dayName(days.at(days.shown.from+busiest)), counted(int64(line[busiest]), short(int64(line[busiest])), "request"))
 	tally := report.Subscriber.Tally
 	if p.Map != nil {
 		add("", "Unknown country", short(tally.Unknown), share(tally.Unknown, tally.Lines)+" of all lines")
 	}
-	add("", "Lines", short(tally.Lines), "in "+humanize.Comma(tally.Files)+" files")
+	add("", "Lines", short(tally.Lines), "in "+counted(tally.Files, humanize.Comma(tally.Files), "file"))
 	add("", "Unparsable", short(tally.Unparsable), share(tally.Unparsable, tally.Lines)+" of all lines")
 }
 
@@ -190,7 +190,7 @@ func monthsOf(c *cube, days calendar, visitors visitors) (all []month) {
 				d.Before = humanize.Comma(int64(line[i-days.shown.days()]))
 			}
 		}
-		m.Sum = humanize.Comma(sum) + " requests"
+		m.Sum = counted(sum, humanize.Comma(sum), "request")
 		m.Days = append(m.Days, d)
 	}
 	return all
@@ -227,8 +227,9 @@ func (p *page) account(report distribute.Report) {
 	for _, name := range report.Abandoned {
 		p.Problems = append(p.Problems, problem{printable(name), "its upload was given up; ship it again"})
 	}
-	p.ProblemsHead = fmt.Sprintf("%d of %s files have a problem:", len(p.Problems), humanize.Comma(t.Files+t.Failed))
+	files, have := counted(t.Files+t.Failed, humanize.Comma(t.Files+t.Failed), "file"), "have"
 	if len(p.Problems) == 1 {
-		p.ProblemsHead = fmt.Sprintf("1 of %s files has a problem:", humanize.Comma(t.Files+t.Failed))
+		have = "has"
 	}
+	p.ProblemsHead = fmt.Sprintf("%d of %s %s a problem:", len(p.Problems), files, have)
 }

@@ -39,6 +39,15 @@ func fixed(x float64, digits int) string {
 	return strconv.FormatFloat(math.Floor(x*scale+0.5)/scale, 'f', digits, 64)
 }
 
+// counted returns a number, as it is written, with what it counts: "1 file", "1.40 bn requests". The script
+// does the same.
+func counted(n int64, number, one string) string {
+	if n == 1 {
+		return number + " " + one
+	}
+	return number + " " + one + "s"
+}
+
 // axis returns a number of an axis: "1.5 M".
 func axis(n float64) string {
 	number, unit, _ := strings.Cut(short(int64(n)), " ")

@@ -18,6 +18,7 @@ const short = n => {
   const x = n / unit[1]
   return sign + fixed(x, Math.max(0, 2 - Math.floor(Math.log10(x)))) + ' ' + unit[2]
 }
+const counted = (n, number) => number + (n === 1 ? ' request' : ' requests')
 const axis = n => {
   const [number, unit = ''] = short(Math.floor(n)).split(' ')
   return ((number.includes('.') ? number.replace(/\.?0+$/, '') : number) + ' ' + unit).trim()

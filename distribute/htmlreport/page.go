@@ -246,7 +246,7 @@ func (p *page) counts(report distribute.Report, days calendar, d detail, visitor
 		}
 		l := listOf(c, all, days, values)
 		if l.Dim == "country" {
-			drawing := worldmap.Draw(c.sums("country", "", days.shown), "requests")
+			drawing := worldmap.Draw(c.sums("country", "", days.shown), "request", "requests")
 			p.Map, p.FirstTable = &drawing, "t-"+l.ID
 			p.Changed = changedMost(l.Rows, p.Compared)
 		}
@@ -329,7 +329,11 @@ func (p *page) detailNotes(tables []cuts.Table, d detail, countries int) {
 	}
 	for _, t := range tables {
 		if t.Folded > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("By %s there were too many different values in these days: %d of those with the fewest requests are added up as %s, and the numbers of others are the least that they can be.", strings.Join(t.By, ","), t.Folded, cuts.Other))
+			are := "are"
+			if t.Folded == 1 {
+				are = "is"
+			}
+			p.Notes = append(p.Notes, fmt.Sprintf("By %s there were too many different values in these days: %d of those with the fewest requests %s added up as %s, and the numbers of others are the least that they can be.", strings.Join(t.By, ","), t.Folded, are, cuts.Other))
 		}
 	}
 }

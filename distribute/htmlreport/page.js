@@ -91,7 +91,7 @@ const showFigures = () => {
   }
   const line = lineOf(rowsOf(shown), now())
   const most = Math.max(...line)
-  setFigure('busiest', dayName(choice.from + line.indexOf(most)), short(most) + ' requests')
+  setFigure('busiest', dayName(choice.from + line.indexOf(most)), counted(most, short(most)))
 }
 
 const top = (...lines) => {
@@ -148,7 +148,7 @@ const showMonths = shown => {
       i++
     }
     month.hidden = !some
-    month.querySelector('summary span').textContent = comma(n) + ' requests'
+    month.querySelector('summary span').textContent = counted(n, comma(n))
   }
 }
 
@@ -285,7 +285,7 @@ const showMap = () => {
     for (let bound = lowest; level && level < 7 && n >= bound; bound *= 10) level++
     place.setAttribute('class', 'c' + level)
     const title = place.querySelector('title')
-    title.textContent = title.textContent.replace(/: [^:]*$/, '') + ': ' + (n > 0 ? item.mark + comma(n) + ' requests' : 'none')
+    title.textContent = title.textContent.replace(/: [^:]*$/, '') + ': ' + (n > 0 ? item.mark + counted(n, comma(n)) : 'none')
   }
   all('.scale span').forEach((label, i) => {
     const bound = lowest * 10 ** (i - 2)

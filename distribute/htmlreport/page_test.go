@@ -175,6 +175,18 @@ func TestTooManyDaysAreRefused(t *testing.T) {
 	}
 }
 
+func TestPageCountsOneThing(t *testing.T) {
+	t.Parallel()
+	r := report(cuts.Table{By: []string{"day", "country"}, From: "2026-11-01", To: "2026-11-01", Folded: 1, Rows: []cuts.Row{{Values: []string{"2026-11-01", "DE"}, Counts: cuts.Counts{Requests: 1}}}})
+	r.Subscriber.Tally, r.Problems = distribute.Tally{Files: 1}, r.Problems[:1]
+	text := page(t, r, 0)
+	for _, want := range []string{"Germany: 1 request<", "<dd>1 request</dd>", "<span>1 request</span>", "<dd>in 1 file</dd>", "1 of 1 file has a problem:", "1 of those with the fewest requests is added up"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 func TestPageNamesItsFilters(t *testing.T) {
 	t.Parallel()
 	r := report(newSite().table("day,country", "2026-10-23", 7, 1e4, false))

@@ -152,7 +152,7 @@ func (r *reader) expect(c choice) shown {
 			continue
 		case !slices.ContainsFunc(s.Countries, func(row []string) bool { return slices.Equal(row, want) }):
 			r.Errorf("%+v: there is no row %q", c, want)
-		case !strings.HasSuffix(s.Map[code], ": "+comma(n)+" requests") && n > 0 && s.Map[code] != "":
+		case !strings.HasSuffix(s.Map[code], ": "+counted(n)) && n > 0 && s.Map[code] != "":
 			r.Errorf("%+v: the map has %q of %s", c, s.Map[code], code)
 		}
 		rows++
@@ -190,6 +190,14 @@ func percent(n, before int64) string {
 		return sign + comma(int64(math.Round(change))) + " %"
 	}
 	return fmt.Sprintf("%s%.1f %%", sign, math.Round(10*change)/10)
+}
+
+// counted returns a number of requests as the page writes it.
+func counted(n int64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return comma(n) + " requests"
 }
 
 // about returns a number below a billion with three digits.

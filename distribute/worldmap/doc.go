@@ -1,7 +1,7 @@
 // Package worldmap draws counts by country as a map of the world, in SVG, and has the names of
 // countries.
 //
-//	drawing := worldmap.Draw(map[string]int64{"DE": 1200, "FR": 30}, "requests")
+//	drawing := worldmap.Draw(map[string]int64{"DE": 1200, "FR": 30}, "request", "requests")
 //
 // The map is of the page of reports and of the dashboard. It needs no script, no style of its own
 // and no file: a page puts Drawing.SVG into itself, and lists Drawing.Steps below it. Its shapes have

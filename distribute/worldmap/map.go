@@ -65,18 +65,21 @@ type Place struct {
 	Title string
 }
 
-// Draw returns the map of counts by code of ISO 3166-1. unit is what is counted ("requests"), and
-// is escaped. Each shape has its name and its number in a title, and its code in data-k. Codes
+// Draw returns the map of counts by code of ISO 3166-1. one and many name what is counted ("request",
+// "requests"), and are escaped. Each shape has its name and its number in a title, and its code in data-k. Codes
 // that are not on the map are left out.
-func Draw(counts map[string]int64, unit string) Drawing {
+func Draw(counts map[string]int64, one, many string) Drawing {
 	scale := ScaleOf(counts)
 	drawing := Drawing{Steps: scale.Steps()}
 	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg class="map" viewBox="0 0 2000 942" role="img" aria-label="World map of %s by country. The table has the same numbers.">`, html.EscapeString(unit))
+	fmt.Fprintf(&svg, `<svg class="map" viewBox="0 0 2000 942" role="img" aria-label="World map of %s by country. The table has the same numbers.">`, html.EscapeString(many))
 	for _, s := range shapes() {
 		number, key := "none", ""
 		if n := counts[s.code]; s.code != "" && n > 0 {
-			number = comma(n) + " " + unit
+			number = comma(n) + " " + many
+			if n == 1 {
+				number = "1 " + one
+			}
 		}
 		place := Place{s.code, scale.Class(counts[s.code]), s.name + ": " + number}
 		if s.code != "" {

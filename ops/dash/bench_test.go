@@ -110,10 +110,10 @@ func BenchmarkViewers(b *testing.B) {
 		b.Run(strconv.Itoa(viewers), func(b *testing.B) {
 			f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
 			f.crowd()
-			pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(r *http.Request) *access.Principal {
+			pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(r *http.Request) (*access.Principal, error) {
 				who := *f.who
 				who.Name = r.URL.Query().Get("page") // each viewer has four streams at most
-				return &who
+				return &who, nil
 			}})
 			f.must(err)
 			defer func() { f.must(pages.Close()) }()

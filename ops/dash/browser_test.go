@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute"
@@ -91,6 +92,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) }) // alone: a tab that another one covers is not live
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"pages are accessible and safe": testPages, "the map of counts changes in place": testMap, "an operator finds an error at night": testNight, "a flow of clicks retries jobs": testFlow,
+		"every action is done without script": testActions,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,12 +145,15 @@ func testPages(t *testing.T, ctx context.Context) {
 	}
 }
 
-// looks are the colours and widths in which pages are shown. Axe-core, which is slow, checks the first two: their rules
-// depend on colours and on what a width hides. The others are for pictures, and for pages that are too wide.
+// looks are the colours and widths in which pages are shown. Axe-core, which is slow, checks the first three: their rules
+// depend on colours and on what a width hides. With pictures it checks all. The others are for pages that are too wide.
 var looks = []struct {
 	theme string
 	width int64
 }{{"light", 1400}, {"dark", 360}, {"light", 800}, {"light", 320}, {"light", 360}, {"dark", 800}, {"dark", 1400}}
+
+// axed is the number of looks that axe-core checks, and axedAgain that of pages of other roles.
+const axed, axedAgain = 3, 2
 
 // look shows a page, writes pictures of it, and fails the test if it is not safe or not accessible. What another role
 // has seen is not checked again.
@@ -160,8 +165,9 @@ func (b *browser) look(role, name, path string, checked map[string]bool) {
 	}
 	main := browsertest.Value[string](b.Tab, `document.querySelector("main").innerHTML.replace(/[0-9]+/g, "")`)
 	for i, look := range looks {
-		pictures := role == "administrator" && (i < 4 || os.Getenv("SKIDWAY_PICTURES") != "")
-		if i >= 2 && !pictures || i < 2 && checked[main] {
+		whole := os.Getenv("SKIDWAY_PICTURES") != ""
+		pictures := role == "administrator" && (i < 4 || whole)
+		if i >= axedAgain && !pictures || i < axedAgain && checked[main] {
 			continue
 		}
 		shown := fmt.Sprintf("%s-%d-%s", name, look.width, look.theme)
@@ -171,7 +177,7 @@ func (b *browser) look(role, name, path string, checked map[string]bool) {
 		if pictures {
 			b.Picture(shown)
 		}
-		if i < 2 {
+		if i < axed || whole {
 			b.Check(role + ": " + shown)
 		}
 		b.Fits(role + ": " + shown)
@@ -276,12 +282,59 @@ func testMap(t *testing.T, ctx context.Context) {
 	b := f.open(ctx)
 	b.theme("light")
 	b.visit("/counts", 1400)
-	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 1 requests"`)
+	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 1 request"`)
 	b.Do(chromedp.WaitEnabled(`#hold`))
 	f.countRequest(channel, "8.8.8.9")
 	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 2 requests"`)
 	b.Check("map of counts")
 	b.Picture("counts-1400-light")
+}
+
+// keys presses the keys of a list of three jobs, and leaves it as it was.
+func (b *browser) keys() {
+	b.Helper()
+	press := func(keys ...string) {
+		b.Helper()
+		for _, key := range keys {
+			b.Do(chromedp.KeyEvent(key))
+		}
+	}
+	want := func(state string) {
+		b.Helper()
+		const read = `[[...document.querySelectorAll("tbody tr")].findIndex(row => row.contains(document.activeElement)), document.getElementById("picked").textContent, document.querySelector("#keys-help:popover-open") !== null, document.activeElement.name ?? ""].join(", ")`
+		if found := browsertest.Value[string](b.Tab, read); found != state {
+			b.Errorf("row, selection, help and field are %q, want %q", found, state)
+		}
+	}
+	press("j")
+	want("0, 0 selected, false, ")
+	press("j", "j", "j", "k")
+	want("1, 0 selected, false, ")
+	press("x")
+	want("1, 1 selected, false, ")
+	press("j", "X")
+	want("2, 2 selected, false, ")
+	press("?")
+	want("2, 2 selected, true, ")
+	b.Check("help of the keys")
+	press(kb.Escape)
+	want("2, 2 selected, false, ")
+	press(kb.Escape)
+	want("2, 0 selected, false, ")
+	press("/", "j", "x", "?")
+	want("-1, 0 selected, false, q")
+	if text := browsertest.Value[string](b.Tab, `document.activeElement.value`); !strings.HasSuffix(text, "jx?") {
+		b.Errorf("in the field of the search is %q", text)
+	}
+	list := browsertest.Value[string](b.Tab, `document.activeElement.blur() ?? location.pathname + location.search`)
+	press("j", "x", "r")
+	b.Do(chromedp.WaitVisible(`form[action$="/jobs/change"]`))
+	b.visit(strings.TrimPrefix(list, mounted), 1400)
+	press("j", kb.Enter)
+	b.Do(chromedp.WaitVisible(`.head [popovertarget=retry]`))
+	press("r")
+	b.Do(chromedp.WaitVisible(`#retry .pri`))
+	b.visit(strings.TrimPrefix(list, mounted), 1400)
 }
 
 func testFlow(t *testing.T, ctx context.Context) {
@@ -296,6 +349,7 @@ func testFlow(t *testing.T, ctx context.Context) {
 		b.visit("/jobs?queue=mail&state=dead", 1400)
 		rows = browsertest.Value[int](b.Tab, `document.querySelectorAll("tbody tr").length`)
 	}
+	b.keys()
 	b.Do(chromedp.Click(`tbody tr:nth-child(1) [type=checkbox]`), chromedp.Click(`tbody tr:nth-child(2) [type=checkbox]`))
 	if text := browsertest.Value[string](b.Tab, `document.getElementById("picked").textContent`); text != "2 selected" {
 		t.Errorf("it says %q", text)

@@ -115,7 +115,7 @@ func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []laneRow 
 				counted++
 			}
 		}
-		lanes = append(lanes, laneRow{s.Name, chart.NewLane(words.T("channels.lane_of", s.Name, counted, len(files)))})
+		lanes = append(lanes, laneRow{s.Name, chart.NewLane(words.T("channels.lane_of", s.Name, counted, words.T("channels.lane_files", len(files))))})
 	}
 	behind := int64(0)
 	for _, file := range files {

@@ -24,7 +24,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
 	f.must(err)
 	page := f.get("/channels")
-	f.want(page, http.StatusOK, "1 channel.", "countries", "&lt;img src=x&gt;.log", "1 of 1 files in Redis are shown.", `aria-label="countries has counted 0 of 1 files"`, "&lt;img src=x&gt;.log: not counted yet</title>", "Drop subscriber countries of web?", "How much may the files of web use in Redis?", `aria-current="page" data-key="c"`)
+	f.want(page, http.StatusOK, "1 channel.", "countries", "&lt;img src=x&gt;.log", "1 file is in Redis.", `aria-label="countries has counted 0 of 1 file"`, "&lt;img src=x&gt;.log: not counted yet</title>", "Drop subscriber countries of web?", "How much may the files of web use in Redis?", `aria-current="page" data-key="c"`)
 	if strings.Contains(page.body, "<img") {
 		t.Errorf("the name of a file is in the page as HTML: %s", page.body)
 	}
@@ -32,7 +32,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
 	f.countRequest(channel, "1.1.1.1")
 	today := time.Now().UTC().Format(time.DateOnly)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 requests</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 request</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
 	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
 
 	// The window, and the end of a subscriber.

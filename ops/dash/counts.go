@@ -78,8 +78,14 @@ const (
 // countsPage is the chart and the table of the counts of a subscriber. Without one it is that of
 // the first channel.
 func countsPage(p *page) error {
+	if err := unread(p.Overview()); err != nil {
+		return err
+	}
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
-	data := countsData{Channel: get("channel"), Subscriber: get("subscriber"), From: get("from"), To: get("to")}
+	data := countsData{From: get("from"), To: get("to")}
+	if p.Overview().Listed {
+		data.Channel, data.Subscriber = get("channel"), get("subscriber")
+	}
 	settings := map[CountChoice]string{}
 	for _, c := range p.Overview().Channels {
 		for _, s := range c.Status.Subscribers {
@@ -114,10 +120,11 @@ func countsPage(p *page) error {
 	for i := range report.Tables {
 		data.add(p, &report.Tables[i], countsShown/len(report.Tables))
 	}
-	data.Shell = "skidway logs report --channel " + data.Channel + " --subscriber " + data.Subscriber
+	shell := []string{"logs", "report", "--channel", data.Channel, "--subscriber", data.Subscriber}
 	if data.From != "" {
-		data.Shell += " --from " + data.From
+		shell = append(shell, "--from", data.From)
 	}
+	data.Shell = command(shell...)
 	return nil
 }
 
@@ -161,7 +168,7 @@ func (d *countsData) setMap(p *page, table *cuts.Table) {
 		return
 	}
 	found, _ := sums(table, column)
-	drawing := worldmap.Draw(found, words.T("counts.unit"))
+	drawing := worldmap.Draw(found, words.T("counts.unit_one"), words.T("counts.unit"))
 	p.livePlaces(drawing.Places)
 	d.Map = &countMap{SVG: drawing.SVG}
 	for _, step := range drawing.Steps {

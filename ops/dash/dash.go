@@ -27,10 +27,11 @@ type Config struct {
 	// [ops.DefaultRedactKeys]. A process should have one, because its searches share a budget.
 	Ops *ops.Client
 
-	// Authorize returns who makes a request, nil if that is not known. It is asked where the
-	// context of the request has no principal, and again every 30 s for an open stream. Nil means
+	// Authorize returns who makes a request, nil if that is not known. An error is that this can't be
+	// found out now: the request is answered with 503, and an open stream goes on. It is asked where
+	// the context of the request has no principal, and again every 30 s for an open stream. Nil means
 	// that only the context counts.
-	Authorize func(*http.Request) *access.Principal
+	Authorize func(*http.Request) (*access.Principal, error)
 
 	// Logger gets what fails without a page to show it; nil means [slog.Default].
 	Logger *slog.Logger
@@ -53,6 +54,8 @@ type Dash struct {
 	streams   stream.Set
 	drawings  drawings
 
+	checkEvery time.Duration // of sessions of open streams, and of their rights
+
 	life    context.Context // of what goes on after an answer
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -73,7 +76,7 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 			return nil, err
 		}
 	}
-	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler(), audit: access.NewAudit(db, config.Logger)}
+	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler(), audit: access.NewAudit(db, config.Logger), checkEvery: checkEvery}
 	d.life, d.end = context.WithCancel(context.Background())
 	if d.templates, err = parseTemplates(); err != nil {
 		return nil, err
@@ -190,7 +193,7 @@ func nonceOf(r *http.Request) string {
 func (d *Dash) LoginPage(w http.ResponseWriter, r *http.Request, form access.LoginForm) {
 	strictHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := d.newPage(w, r, &route{})
-		p.base = strings.TrimSuffix(r.URL.Path, "/login")
+		p.base = form.Base
 		p.Title, p.Status, p.Data = words.T("login.title"), form.Status, form
 		p.write("login")
 	})).ServeHTTP(w, r)

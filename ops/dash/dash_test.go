@@ -50,7 +50,7 @@ func setup(t testing.TB, db *rdb.DB) *fixture {
 	queues, err := queue.NewClient(handle.New(db), nil)
 	f.must(err)
 	f.queues, f.audit = queues, access.NewAudit(queues.DB(), slog.New(slog.DiscardHandler))
-	f.dash, err = dash.New(queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(*http.Request) *access.Principal { return f.who }})
+	f.dash, err = dash.New(queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(*http.Request) (*access.Principal, error) { return f.who, nil }})
 	f.must(err)
 	t.Cleanup(func() { f.must(f.dash.Close()) })
 	return f
@@ -280,7 +280,7 @@ func TestAFormLeadsBackOnlyToPages(t *testing.T) {
 func TestTextsAreUsedAndExist(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	for _, pattern := range []string{"*.go", "pages/*.html"} {
+	for _, pattern := range []string{"*.go", "internal/words/*.go", "pages/*.html"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

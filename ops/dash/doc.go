@@ -25,7 +25,7 @@
 //     May and WhyNot for rights, Clock, Since, Ago and Age for times, Icon for icons, Val for
 //     values that change live. parts.html has the parts: icon, badge, time, id, v (a value), button,
 //     cancel, empty, shell (a command), spark, bar, plot, crumbs. Functions without the request
-//     are in template.go: t (texts), num, age, took, about, bytes, ratio, long, dict. In a part "$" is
+//     are in page.go: t (texts), num, age, took, about, bytes, ratio, long, cmd (a command line), dict. In a part "$" is
 //     its own value.
 //  4. Texts are in internal/words/texts.txt, under keys that begin with the page's name: {{t "queues.count"
 //     3}} in templates, words.T in Go. A test finds unknown and unused ones.

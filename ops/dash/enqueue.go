@@ -1,10 +1,14 @@
 package dash
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
+	"skidway/ops/access"
 	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
@@ -59,4 +63,101 @@ func enqueueJob(p *page) (string, message, error) {
 		return jobPath(id), said, nil
 	}
 	return to, said, nil
+}
+
+// copyData is the data of the form for a changed copy of a job.
+type copyData struct {
+	*queue.Job
+	Args, Queue string
+	Binary      bool
+}
+
+// Shell returns the command that adds such a job, whose args it reads from standard input.
+func (d copyData) Shell() string {
+	return command("enqueue", d.Queue, d.Kind, "-") + " < args.json"
+}
+
+// copyPage is the form for a changed copy of a job.
+func copyPage(p *page) error {
+	job, err := p.dash.ops.Job(p.ctx(), p.request.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := copyData{Job: job, Args: string(job.Args), Queue: job.Queue, Binary: !utf8.Valid(job.Args)}
+	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
+		data.Args = shown.Text
+	}
+	p.Title = words.T("copy.title", job.Kind)
+	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
+	p.Under = "jobs"
+	p.Data = data
+	return nil
+}
+
+// copyJob is the action that adds a changed copy of a job.
+func copyJob(p *page) (string, message, error) {
+	id, form := p.request.PathValue("id"), p.request.PostForm
+	to := jobPath(id) + "/copy"
+	job, err := p.dash.queues.Get(p.ctx(), id)
+	if err != nil {
+		return to, message{}, err
+	}
+	priority, err := queue.ParsePriority(form.Get("priority"))
+	if err != nil {
+		return to, message{}, err
+	}
+	args, err := editedArgs(p, job)
+	if err != nil {
+		return to, message{}, err
+	}
+	copied := queue.NewJob{Args: queue.Raw(job.Kind, args), Options: queue.Options{
+		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
+	}}
+	if at := strings.TrimSpace(form.Get("at")); at != "" {
+		if copied.Options.At, err = parseTime(p, copied.Options.Queue, at); err != nil {
+			return to, message{}, err
+		}
+	}
+	if err := p.Who.CheckJob(copied); err != nil {
+		return to, message{}, err
+	}
+	if !p.Who.May(access.Enqueue, copied.Options.Queue) {
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
+	if hides(p.dash.ops.Redactor().Job(job), job) && !p.Who.May(access.Reveal, job.Queue) {
+		return to, message{}, &textError{words.T("copy.hidden")} // the copy could carry the values to another place
+	}
+	added := ""
+	err = p.audited("copy", copied.Options.Queue, "id == "+id, 1, func() error {
+		added, err = p.dash.queues.Enqueue(p.ctx(), copied.Args, &copied.Options)
+		return err
+	})
+	if err == nil {
+		to = jobPath(added)
+	}
+	return to, done("copy.did", added), err
+}
+
+// editedArgs returns the args of the form for a copy of a job, with the values that were hidden there.
+func editedArgs(p *page, job *queue.Job) ([]byte, error) {
+	form := p.request.PostForm
+	if !form.Has("args") {
+		return job.Args, nil
+	}
+	args := []byte(strings.ReplaceAll(form.Get("args"), "\r\n", "\n"))
+	if json.Valid(job.Args) {
+		var small bytes.Buffer
+		if deep(args) || json.Compact(&small, args) != nil {
+			return nil, &textError{words.T("copy.no_json")}
+		}
+		args = small.Bytes()
+	}
+	return p.dash.ops.Redactor().Restore(job, args)
+}
+
+// hides reports whether a view of a job lacks what a copy of the job would have.
+func hides(view, job *queue.Job) bool {
+	shown, _ := json.Marshal(view.Then) // they were stored as JSON
+	all, _ := json.Marshal(job.Then)
+	return !bytes.Equal(view.Args, job.Args) || !maps.Equal(view.Headers, job.Headers) || !bytes.Equal(shown, all)
 }

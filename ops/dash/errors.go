@@ -26,7 +26,8 @@ type errorsData struct {
 	Queues            []string
 	Newest            bool // the order: by the first attempt, else by deaths
 	Rows              []errorRow
-	Count             Value // of the groups
+	Count             Value  // of the groups
+	Reading           string // how many queues have been read, if not all that fail are known
 	Unreadable        []error
 	Shell             string
 }
@@ -80,12 +81,16 @@ func errorsPage(p *page) error {
 	}
 	if data.Queue == "" && len(names) < len(data.Queues) {
 		count += " " + words.T("errors.some_queues", len(names), len(data.Queues))
+		if data.Reading = p.Reading(); data.Reading != "" {
+			count += " " + data.Reading + "."
+		}
 	}
 	data.Count = p.Val("count", count)
-	data.Shell = "skidway errors list " + cmp.Or(data.Queue, "QUEUE")
+	shell := []string{"errors", "list", cmp.Or(data.Queue, "QUEUE")}
 	if data.Kind != "" {
-		data.Shell += " --kind " + shellQuote(data.Kind)
+		shell = append(shell, "--kind", data.Kind)
 	}
+	data.Shell = command(shell...)
 	p.Title = words.T("errors.title")
 	p.Data = data
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,8 @@ type jobData struct {
 // An Attempt is an attempt that failed.
 type Attempt struct {
 	queue.Failure
-	Of    int // zero: for the worker to say
+	Of    int    // zero: for the worker to say
+	Pool  string // of the worker, empty if that is not known
 	Stack []StackLine
 }
 
@@ -108,7 +108,7 @@ func showJob(p *page, job *queue.Job) (err error) {
 		data.Result = &result
 	}
 	data.Badge = p.LiveBadge("state", data.Badge)
-	data.Hidden = !p.revealed && strings.Contains(string(job.Args)+string(job.Result), ops.Hidden)
+	data.Hidden = !p.revealed && hasHidden(job)
 	if data.Log, err = p.dash.ops.Log(p.ctx(), id); err != nil {
 		return err
 	}
@@ -134,11 +134,23 @@ func showJob(p *page, job *queue.Job) (err error) {
 	return nil
 }
 
+// hasHidden reports whether values of a job are hidden.
+func hasHidden(job *queue.Job) bool {
+	shown := string(job.Args) + string(job.Result) + job.Reason
+	for _, value := range job.Headers {
+		shown += value
+	}
+	for _, failure := range job.Errors {
+		shown += failure.Error + failure.Stack
+	}
+	return strings.Contains(shown, ops.Hidden)
+}
+
 // fill sets what follows from the job itself.
 func (d *jobData) fill() {
 	job := d.Job
 	for i, failure := range slices.Backward(job.Errors) {
-		attempt := Attempt{Failure: failure, Of: job.MaxAttempts, Stack: stackLines(failure.Stack)}
+		attempt := Attempt{Failure: failure, Of: job.MaxAttempts, Pool: queue.WorkerInfo{Name: failure.Worker}.Pool(), Stack: stackLines(failure.Stack)}
 		attempt.Error = strings.ToValidUTF8(attempt.Error, "�")
 		d.Ran += failure.Took
 		d.Attempts = append(d.Attempts, attempt)
@@ -162,15 +174,16 @@ func (d *jobData) fill() {
 	d.CanCancel = slices.Contains([]queue.State{queue.Waiting, queue.Delayed, queue.Active}, job.State)
 	d.CanDelete = job.State != queue.Active
 	d.CanMove = slices.Contains([]queue.State{queue.Waiting, queue.Delayed, queue.Dead}, job.State)
-	d.Shell = "skidway jobs show " + job.ID
+	do := "show"
 	switch {
 	case d.CanRetry:
-		d.Shell = "skidway jobs retry " + job.ID
+		do = "retry"
 	case d.CanRun:
-		d.Shell = "skidway jobs run-now " + job.ID
+		do = "run-now"
 	case job.State == queue.Active:
-		d.Shell = "skidway jobs cancel " + job.ID
+		do = "cancel"
 	}
+	d.Shell = command("jobs", do, job.ID)
 }
 
 func firstLine(text string) string {
@@ -252,7 +265,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 		}
 		state := queue.State(cmp.Or(p.request.PostForm.Get("state"), string(job.State))) // that the form has shown
 		err = p.audited(do, name, "id == "+id, 1, func() error { return changeJob(p, do, state, id) })
-		if err == nil && do == "delete" {
+		if gone := do == "delete" || do == "cancel" && job.State != queue.Active; gone && err == nil {
 			to = "/jobs?" + (jobFilter{Queue: name, State: state}).values().Encode()
 		}
 		return to, done("did."+strings.ReplaceAll(do, "-", "_"), id), err
@@ -305,100 +318,3 @@ func parseTime(p *page, name, text string) (time.Time, error) {
 type textError struct{ text string }
 
 func (e *textError) Error() string { return e.text }
-
-// copyData is the data of the form for a changed copy of a job.
-type copyData struct {
-	*queue.Job
-	Args, Queue string
-	Binary      bool
-}
-
-// Shell returns the command that adds such a job, whose args it reads from standard input.
-func (d copyData) Shell() string {
-	return "skidway enqueue " + shellQuote(d.Queue) + " " + shellQuote(d.Kind) + " - < args.json"
-}
-
-// copyPage is the form for a changed copy of a job.
-func copyPage(p *page) error {
-	job, err := p.dash.ops.Job(p.ctx(), p.request.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	data := copyData{Job: job, Args: string(job.Args), Queue: job.Queue, Binary: !utf8.Valid(job.Args)}
-	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
-		data.Args = shown.Text
-	}
-	p.Title = words.T("copy.title", job.Kind)
-	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
-	p.Under = "jobs"
-	p.Data = data
-	return nil
-}
-
-// copyJob is the action that adds a changed copy of a job.
-func copyJob(p *page) (string, message, error) {
-	id, form := p.request.PathValue("id"), p.request.PostForm
-	to := jobPath(id) + "/copy"
-	job, err := p.dash.queues.Get(p.ctx(), id)
-	if err != nil {
-		return to, message{}, err
-	}
-	priority, err := queue.ParsePriority(form.Get("priority"))
-	if err != nil {
-		return to, message{}, err
-	}
-	args, err := editedArgs(p, job)
-	if err != nil {
-		return to, message{}, err
-	}
-	copied := queue.NewJob{Args: queue.Raw(job.Kind, args), Options: queue.Options{
-		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
-	}}
-	if at := strings.TrimSpace(form.Get("at")); at != "" {
-		if copied.Options.At, err = parseTime(p, copied.Options.Queue, at); err != nil {
-			return to, message{}, err
-		}
-	}
-	if err := p.Who.CheckJob(copied); err != nil {
-		return to, message{}, err
-	}
-	if !p.Who.May(access.Enqueue, copied.Options.Queue) {
-		return to, message{}, &pageError{403, "error.forbidden"}
-	}
-	if hides(p.dash.ops.Redactor().Job(job), job) && !p.Who.May(access.Reveal, job.Queue) {
-		return to, message{}, &textError{words.T("copy.hidden")} // the copy could carry the values to another place
-	}
-	added := ""
-	err = p.audited("copy", copied.Options.Queue, "id == "+id, 1, func() error {
-		added, err = p.dash.queues.Enqueue(p.ctx(), copied.Args, &copied.Options)
-		return err
-	})
-	if err == nil {
-		to = jobPath(added)
-	}
-	return to, done("copy.did", added), err
-}
-
-// editedArgs returns the args of the form for a copy of a job, with the values that were hidden there.
-func editedArgs(p *page, job *queue.Job) ([]byte, error) {
-	form := p.request.PostForm
-	if !form.Has("args") {
-		return job.Args, nil
-	}
-	args := []byte(strings.ReplaceAll(form.Get("args"), "\r\n", "\n"))
-	if json.Valid(job.Args) {
-		var small bytes.Buffer
-		if deep(args) || json.Compact(&small, args) != nil {
-			return nil, &textError{words.T("copy.no_json")}
-		}
-		args = small.Bytes()
-	}
-	return p.dash.ops.Redactor().Restore(job, args)
-}
-
-// hides reports whether a view of a job lacks what a copy of the job would have.
-func hides(view, job *queue.Job) bool {
-	shown, _ := json.Marshal(view.Then) // they were stored as JSON
-	all, _ := json.Marshal(job.Then)
-	return !bytes.Equal(view.Args, job.Args) || !maps.Equal(view.Headers, job.Headers) || !bytes.Equal(shown, all)
-}

@@ -99,9 +99,12 @@ type jobsData struct {
 	Actions  []JobAction
 }
 
-// A JobTab is a state with its count.
+// retrying is the filter of delayed jobs that wait for another attempt, which have a tab of their own.
+const retrying = "attempts > 0"
+
+// A JobTab is a state with its count; that of retrying jobs has none.
 type JobTab struct {
-	State   queue.State
+	Name    string
 	Icon    Icon
 	Count   Value
 	Query   string
@@ -138,6 +141,11 @@ func jobsPage(p *page) error {
 	if err != nil {
 		return err
 	}
+	if f.Queue == "" {
+		if err := unread(p.Overview()); err != nil {
+			return err
+		}
+	}
 	if within, err := time.ParseDuration(p.request.FormValue("within")); err == nil && within > 0 {
 		// A time that stays, so that the address shows the same to others.
 		http.Redirect(p.writer, p.request, p.Link("/jobs?"+f.With("since", p.Now().Add(-within).UTC().Format(time.RFC3339))), http.StatusSeeOther)
@@ -149,6 +157,9 @@ func jobsPage(p *page) error {
 	}
 	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: queueNames(p), Next: found.next, Looked: found.text(f), Complete: found.next == "", Rows: jobRows(p, f.State, found.jobs)}
 	data.Matches, _ = f.expression() // it was checked
+	if text := readingStates(p.Overview()); f.Queue == "" && text != "" {
+		data.Looked += " " + text + "."
+	}
 	data.Tabs, err = jobTabs(p, f)
 	if err != nil {
 		return err
@@ -212,8 +223,16 @@ func jobTabs(p *page, f jobFilter) (tabs []JobTab, err error) {
 			}
 		}
 	}
+	whole, retries := f, f
+	if f.Match == retrying {
+		whole.Match = ""
+	}
+	retries.State, retries.Match = queue.Delayed, retrying
 	for _, state := range states {
-		tabs = append(tabs, JobTab{state, stateIcon(p, state, ""), p.Val("count."+string(state), counts[state]), f.With("state", string(state)), state == f.State})
+		tabs = append(tabs, JobTab{string(state), stateIcon(p, state, ""), p.Val("count."+string(state), counts[state]), whole.With("state", string(state)), state == f.State && f != retries})
+		if state == queue.Delayed {
+			tabs = append(tabs, JobTab{Name: "retrying", Icon: stateIcon(p, state, ""), Query: retries.values().Encode(), Current: f == retries})
+		}
 	}
 	return tabs, nil
 }
@@ -261,15 +280,12 @@ func jobActions(p *page, f jobFilter) (actions []JobAction) {
 
 // shell returns the command that lists the same jobs.
 func (f jobFilter) shell() string {
-	text := "skidway jobs list " + cmp.Or(f.Queue, "QUEUE") + " --state " + string(f.State)
+	shell := []string{"jobs", "list", cmp.Or(f.Queue, "QUEUE"), "--state", string(f.State)}
 	if match, _ := f.expression(); match != "" {
-		text += " --match " + shellQuote(match)
+		shell = append(shell, "--match", match)
 	}
-	return text
+	return command(shell...)
 }
-
-// shellQuote returns a text as one word of a shell.
-func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // preview is the number of bytes of args and errors that a list shows.
 const preview = 200

@@ -71,10 +71,11 @@ func searchJobs(p *page, f jobFilter, cursor string, limit int) (found jobSearch
 	return found, nil
 }
 
-// namesWith returns the queues that have jobs in a state, by name.
+// namesWith returns the queues that have jobs in a state, by name, and those of which that is not known
+// yet.
 func namesWith(p *page, state queue.State) (names []string) {
 	for _, q := range p.Overview().Queues {
-		if ops.InState(q.Depth, state) > 0 {
+		if q.Time.IsZero() || q.Stored || ops.InState(q.Depth, state) > 0 {
 			names = append(names, q.Name)
 		}
 	}
@@ -86,7 +87,7 @@ func namesWith(p *page, state queue.State) (names []string) {
 func (s jobSearch) text(f jobFilter) string {
 	state := words.T("state." + string(f.State))
 	if s.next == "" && s.examined >= s.total {
-		return words.T("jobs.looked_all", len(s.jobs), s.examined, state)
+		return words.T("jobs.looked_all", len(s.jobs), words.T("jobs.all_jobs", s.examined, state))
 	}
-	return words.T("jobs.looked", len(s.jobs), s.examined, max(s.total, s.examined), state)
+	return words.T("jobs.looked", len(s.jobs), s.examined, words.T("question.jobs", max(s.total, s.examined), state))
 }

@@ -60,7 +60,7 @@ func TestJobsAreFoundSelectedAndChanged(t *testing.T) {
 	f.want(list, http.StatusOK, ids[0], ids[3], "connection refused", "4 shown. Looked at all 4 dead jobs.", "error has “REFUSED”", `<td class="n o2">1</td>`)
 	f.want(list, http.StatusOK, `href="/jobs?error=REFUSED&amp;queue=mail&amp;state=waiting&amp;text=ada"`, `href="/jobs?queue=mail&amp;state=dead&amp;text=ada"`, `href="/jobs/export?error=REFUSED&amp;queue=mail&amp;state=dead&amp;text=ada&amp;format=csv"`)
 	f.want(f.get("/jobs?queue=mail&state=dead&kind=none"), http.StatusOK, "No job matches", "Clear the filter")
-	f.want(f.get("/jobs?state=waiting"), http.StatusOK, ">other<", ">pdf<", "Choose a queue")
+	f.want(f.get("/jobs?state=waiting"), http.StatusOK, ">other in mail<", ">pdf in docs<", "Choose a queue")
 	f.want(f.get("/jobs?queue=mail&state=gone"), http.StatusBadRequest)
 	f.want(f.get("/jobs?queue=mail&state=dead&match="+url.QueryEscape("kind ==")), http.StatusBadRequest)
 	if a := f.get("/jobs?q=" + url.QueryEscape(ids[1])); a.Header.Get("Location") != "/jobs/"+ids[1] {
@@ -239,4 +239,45 @@ func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {
 	if page := f.get("/queues"); strings.Contains(page.body, `href="/enqueue"`) {
 		t.Error("the form is in the list of pages of who may not enqueue")
 	}
+}
+
+func TestTickedJobsThatLeftTheirStateAreNotDeleted(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{}`, queue.Options{})
+	f.bury("mail", "connection refused")
+	page := f.get("/jobs/" + id)
+	form := hidden(f.get("/jobs/question?do=delete&state=dead&queue=mail&id="+id).body, "/jobs/change")
+	f.must(f.queues.Retry(t.Context(), id))
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "Not done:", "it is waiting")
+	f.want(f.follow(f.post("/jobs/"+id+"/delete", hidden(page.body, "/jobs/"+id+"/delete"))), http.StatusOK, "Not done:", "it is waiting")
+	f.want(f.follow(f.post("/jobs/"+id+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
+}
+
+func TestRetryingJobsAndTheirWorkersAreShown(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	fresh, dead := f.add("mail", "a", `{}`, queue.Options{Delay: time.Hour}), f.add("mail", "a", `{}`, queue.Options{})
+	f.bury("mail", "connection refused")
+	list := f.get("/jobs?queue=mail&state=delayed&match=" + url.QueryEscape("attempts > 0"))
+	f.want(list, http.StatusOK, `href="/jobs?match=attempts&#43;%3E&#43;0&amp;queue=mail&amp;state=delayed" aria-current="true"`, "Retrying")
+	if strings.Contains(list.body, fresh) {
+		t.Error("a job that waits for its first attempt is listed as retrying")
+	}
+	f.want(f.get("/jobs/"+dead), http.StatusOK, "attempt 1", ` · w</span>`)
+	f.who = principal(t, "view:mail")
+	if a := f.get("/jobs/" + dead); strings.Contains(a.body, ` · w</span>`) {
+		t.Error("the name of a worker is shown to who may not see all queues")
+	}
+}
+
+func TestMessageOfAnyLengthIsShown(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "a", `{}`, queue.Options{Delay: time.Hour})
+	a := f.post("/jobs/"+id+"/reschedule", url.Values{"at": {strings.Repeat("<", 5000)}})
+	if size := len(a.Header.Get("Set-Cookie")); size > 4000 {
+		t.Errorf("the cookie has %d bytes", size)
+	}
+	f.want(f.follow(a), http.StatusOK, "Not done: &lt;&lt;&lt;")
 }

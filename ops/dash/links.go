@@ -1,6 +1,10 @@
 package dash
 
-import "net/url"
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
 
 // links are the addresses of a dashboard that is mounted under a path.
 type links struct {
@@ -61,4 +65,20 @@ type Badge struct {
 func (l links) Badge(icon, text string) Badge {
 	drawn := l.Icon(icon, "")
 	return Badge{Class: drawn.Class, Text: text, Icon: drawn}
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// command returns the command line of skidway that does what a page does. Words that a shell would not take
+// as they are, such as names from Redis, are quoted.
+func command(parts ...string) string {
+	line := "skidway"
+	for _, part := range parts {
+		if !plainWord.MatchString(part) {
+			part = "'" + strings.ReplaceAll(part, "'", `'\''`) + "'"
+		}
+		line += " " + part
+	}
+	return line
 }

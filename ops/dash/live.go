@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/stream"
 	"skidway/ops/dash/internal/words"
+	"skidway/queue"
 )
 
 // Times of a stream.
@@ -34,7 +36,12 @@ type event struct {
 // serveLive answers with the changes of a page, as server-sent events, until the reader goes, the
 // principal may no longer see the page, or there are too many streams.
 func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
-	who := d.principal(r)
+	who, err := d.principal(r)
+	if err != nil {
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, words.T("error.who"), http.StatusServiceUnavailable)
+		return
+	}
 	target, route := d.liveRoute(r.URL.Query().Get("page"))
 	if who == nil || route == nil {
 		http.Error(w, words.T("error.not_found"), http.StatusNotFound)
@@ -124,9 +131,11 @@ type follower struct {
 // step returns what has changed since the last step, nil for nothing, and a channel that is closed when
 // there are later figures.
 func (f *follower) step() (*event, <-chan struct{}, error) {
-	if time.Since(f.checked) >= checkEvery {
+	if time.Since(f.checked) >= f.dash.checkEvery {
 		if f.dash.config.Authorize != nil {
-			f.who = f.dash.config.Authorize(f.request)
+			if who, err := f.dash.config.Authorize(f.request); err == nil {
+				f.who = who
+			}
 		}
 		f.checked = time.Now()
 	}
@@ -157,8 +166,10 @@ type drawing struct {
 	recorder
 	once  sync.Once
 	drawn time.Time
+	took  time.Duration   // set with err
 	next  <-chan struct{} // closed when there are later figures
 	err   error
+	made  atomic.Bool
 }
 
 // drawings are the latest drawings of pages, so that any number of viewers of a page cost Redis what
@@ -172,6 +183,15 @@ type drawings struct {
 // longer.
 const keepDrawings = 15 * time.Second
 
+// drawShare bounds how often a page that reads Redis is drawn: its reading takes about one part in so many
+// of all time, or less often than once in keepDrawings.
+const drawShare = 100
+
+// old reports whether a drawing of older figures is to be made anew. One that is being made is not.
+func (d *drawing) old(every time.Duration) bool {
+	return d.made.Load() && time.Since(d.drawn) >= max(every, min(drawShare*d.took, keepDrawings))
+}
+
 // get returns the drawing of a follower's page from the latest figures, or from those of a short
 // time ago if the page reads Redis itself, and a channel that is closed when there are later
 // figures.
@@ -184,7 +204,7 @@ func (d *drawings) get(f *follower) (*drawing, <-chan struct{}) {
 	}
 	d.mu.Lock()
 	found := d.latest[key]
-	if found == nil || found.next != next && time.Since(found.drawn) >= f.route.every {
+	if found == nil || found.next != next && found.old(f.route.every) {
 		if d.latest == nil {
 			d.latest = map[string]*drawing{}
 		}
@@ -193,7 +213,10 @@ func (d *drawings) get(f *follower) (*drawing, <-chan struct{}) {
 		d.latest[key] = found
 	}
 	d.mu.Unlock()
-	found.once.Do(func() { found.err = f.draw(&found.recorder) })
+	found.once.Do(func() {
+		found.err, found.took = f.draw(&found.recorder), time.Since(found.drawn)
+		found.made.Store(true)
+	})
 	return found, next
 }
 
@@ -218,18 +241,18 @@ func (f *follower) draw(into *recorder) error {
 	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
 }
 
-// liveError returns nil for an error that may pass: the page stays as it is, and its header says
-// if Redis is away.
+// liveError returns the error of a page that is gone or forbidden. Others may pass: the page stays as it
+// is, and its header says if Redis is away.
 func liveError(p *page, err error) error {
-	var busy *ops.BusyError
-	if errors.As(err, &busy) {
-		return nil
+	var (
+		known   *pageError
+		noQueue *ops.NoQueueError
+	)
+	if errors.As(err, &known) || errors.As(err, &noQueue) || errors.Is(err, queue.ErrNoJob) || errors.Is(err, queue.ErrInvalid) {
+		return err
 	}
-	if p.Overview().Away != nil {
-		p.recorder.set("away", p.Away())
-		return nil
-	}
-	return err
+	p.Away()
+	return nil
 }
 
 // pathValues returns the names and values of the wildcards of a pattern.

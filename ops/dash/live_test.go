@@ -3,22 +3,27 @@ package dash_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"skidway/distribute"
 	"skidway/internal/redistest"
+	"skidway/ops/access"
+	"skidway/ops/dash"
 	"skidway/queue"
 )
 
 // stream opens a stream of a page, and returns its lines.
 func (f *fixture) stream(server, page string) <-chan string {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 	f.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/live?page="+url.QueryEscape(page), nil)
 	f.must(err)
@@ -158,4 +163,51 @@ func TestThePageOfAnErrorIsNotLive(t *testing.T) {
 			t.Errorf("%s: status %d with a stream", path, a.StatusCode)
 		}
 	}
+}
+
+func TestOpenPagesSayThatRedisIsAwayAndBack(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := setup(t, redistest.Open(t, server.URL(0)))
+	f.add("mail", "a", `{}`, queue.Options{})
+	pages := httptest.NewServer(f.dash)
+	t.Cleanup(pages.Close)
+	t.Cleanup(f.dash.EndStreams)
+	overview, one := f.stream(pages.URL, "/"), f.stream(pages.URL, "/queues/mail")
+	f.await(overview, `"waiting.mail":"1"`)
+	f.await(one, `"waiting":"1"`)
+	server.Kill()
+	f.await(overview, `"away":"Redis at `)
+	f.await(one, `"away":"Redis at `)
+	f.want(f.get("/"), http.StatusOK, `id="away">`, "does not answer since", `data-v="waiting.mail">1<`)
+	f.must(server.Restart())
+	f.await(overview, `"away":""`)
+}
+
+func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	var away atomic.Bool
+	asked := make(chan struct{}, 1000)
+	pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(*http.Request) (*access.Principal, error) {
+		if away.Load() {
+			asked <- struct{}{}
+			return nil, errors.New("Redis does not answer")
+		}
+		return f.who, nil
+	}})
+	f.must(err)
+	t.Cleanup(func() { f.must(pages.Close()) })
+	pages.SetCheckEvery(0)
+	server := httptest.NewServer(pages)
+	t.Cleanup(server.Close)
+	t.Cleanup(pages.EndStreams)
+	lines := f.stream(server.URL, "/")
+	f.await(lines, `"waiting.mail":"1"`)
+	away.Store(true)
+	f.add("mail", "a", `{}`, queue.Options{})
+	<-asked
+	f.await(lines, `"waiting.mail":"2"`)
+	f.want(send(t, pages, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)), http.StatusServiceUnavailable, "can’t be found out")
 }

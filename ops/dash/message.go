@@ -23,7 +23,7 @@ func done(key string, args ...string) message { return message{Rank: "ok", Key: 
 
 const (
 	messageCookie = "skidway-said"
-	maxMessage    = 1024 // bytes of a value; browsers refuse a cookie above 4 KiB
+	maxMessage    = 2048 // bytes of JSON; browsers refuse a cookie above 4 KiB
 )
 
 // say sets the message of the next page.
@@ -31,10 +31,13 @@ func (p *page) say(said message) {
 	if said.Key == "" {
 		return
 	}
-	for i, arg := range said.Args {
-		said.Args[i] = words.Cut(arg, maxMessage/len(said.Args))
+	var text []byte
+	for bound := maxMessage; len(text) == 0 || len(text) > maxMessage; bound /= 2 { // some characters need six bytes in JSON
+		for i, arg := range said.Args {
+			said.Args[i] = words.Cut(arg, bound/len(said.Args))
+		}
+		text, _ = json.Marshal(said) // texts alone
 	}
-	text, _ := json.Marshal(said) // texts alone
 	p.setCookie(messageCookie, base64.RawURLEncoding.EncodeToString(text), 60, true)
 }
 

@@ -135,7 +135,12 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {
 		err := run.Run(p.ctx(), func(queue.Operation) {})
 		logAudit(p, end(err, run.Operation.Changed))
-		return to, changedMessage(run.Operation), err
+		if err != nil { // a part is done
+			said := message{Rank: "warn", Key: "operation.cut", Args: []string{words.Of("operation.", run.Operation.Do, run.Operation.Changed), words.Text(run.Operation.Count), errorText(err)}}
+			said.Link, said.More = "/operations", "operation.show"
+			return to, said, nil
+		}
+		return to, changedMessage(run.Operation), nil
 	}
 	goOn(p, run, end)
 	said := done("operation.runs", asked.String())

@@ -51,8 +51,7 @@ type overviewFigures struct {
 	Waiting, Delayed, Active, Dead int
 	Oldest                         time.Duration
 	OldestIn                       string
-	Hour                           ops.Hour
-	Day                            int64
+	Done, Failed, Died, Day, Ratio any // of the last hour, and the day; a dash if they are not known
 }
 
 // overviewPage is the first page.
@@ -84,6 +83,7 @@ func unread(o *ops.Overview) error {
 
 // sum adds up the figures of the queues.
 func sum(o *ops.Overview) (f overviewFigures) {
+	hour, day, known := ops.Hour{}, int64(0), len(o.Queues) == 0
 	for _, q := range o.Queues {
 		f.Waiting += q.Depth.Waiting
 		f.Delayed += q.Depth.Delayed
@@ -93,14 +93,20 @@ func sum(o *ops.Overview) (f overviewFigures) {
 			f.Oldest, f.OldestIn = q.Depth.Oldest, q.Name
 		}
 		if q.Hour != nil {
-			f.Hour.Done += q.Hour.Done
-			f.Hour.Failed += q.Hour.Failed
-			f.Hour.Died += q.Hour.Died
+			known = true
+			hour.Done += q.Hour.Done
+			hour.Failed += q.Hour.Failed
+			hour.Died += q.Hour.Died
 		}
 		for _, n := range q.Done {
-			f.Day += n
+			day += n
 		}
 	}
+	f.Done, f.Failed, f.Died, f.Day = words.None, words.None, words.None, words.None
+	if known {
+		f.Done, f.Failed, f.Died, f.Day = hour.Done, hour.Failed, hour.Died, day
+	}
+	f.Ratio = words.Ratio(hour.Failed, hour.Done+hour.Failed)
 	return f
 }
 
@@ -208,13 +214,14 @@ func queueTrouble(p *page, row *troubleRow, t ops.Trouble) {
 
 // pauseText returns who has paused a queue, and why.
 func pauseText(p *page, q *ops.SampledQueue) string {
+	waiting := words.T("trouble.wait", q.Depth.Waiting)
 	switch {
 	case q.Depth.PausedNote != "" && q.Depth.PausedBy != "":
-		return words.T("trouble.paused_note", q.Depth.PausedBy, q.Depth.PausedNote, q.Depth.Waiting)
+		return words.T("trouble.paused_note", q.Depth.PausedBy, q.Depth.PausedNote, waiting)
 	case q.Depth.PausedBy != "":
-		return words.T("trouble.paused_by", q.Depth.PausedBy, q.Depth.Waiting)
+		return words.T("trouble.paused_by", q.Depth.PausedBy, waiting)
 	}
-	return words.T("trouble.paused", q.Depth.Waiting)
+	return words.T("trouble.paused", waiting)
 }
 
 // hourRatio returns the share of failed attempts in the last hour.

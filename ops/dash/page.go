@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"embed"
 	"errors"
+	"html/template"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"skidway"
 	"skidway/distribute/cuts"
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
@@ -29,7 +34,8 @@ type page struct {
 	request *http.Request
 	writer  http.ResponseWriter
 
-	revealed bool // hidden values are shown
+	revealed bool  // hidden values are shown
+	unknown  error // who makes the request can't be found out now
 
 	overview *ops.Overview
 	changed  <-chan struct{} // closed when there is a later overview
@@ -51,7 +57,7 @@ type Crumb struct{ Text, Path string }
 func (d *Dash) newPage(w http.ResponseWriter, r *http.Request, route *route) *page {
 	p := &page{dash: d, route: route, request: r, writer: w, Status: http.StatusOK}
 	p.links = links{mountedAt(r), d.assets}
-	p.viewer = viewer{d.principal(r)}
+	p.viewer.Who, p.unknown = d.principal(r)
 	p.Settings = readSettings(r)
 	p.clock = clock{p.Settings.zone}
 	p.Nonce = nonceOf(r)
@@ -59,9 +65,9 @@ func (d *Dash) newPage(w http.ResponseWriter, r *http.Request, route *route) *pa
 }
 
 // principal returns who makes a request, nil if that is not known.
-func (d *Dash) principal(r *http.Request) *access.Principal {
+func (d *Dash) principal(r *http.Request) (*access.Principal, error) {
 	if who := access.FromContext(r.Context()); who != nil || d.config.Authorize == nil {
-		return who
+		return who, nil
 	}
 	return d.config.Authorize(r)
 }
@@ -69,8 +75,20 @@ func (d *Dash) principal(r *http.Request) *access.Principal {
 // ctx returns the context of the request.
 func (p *page) ctx() context.Context { return p.request.Context() }
 
-// Server returns the Redis, without user name and password.
+// redisName returns the Redis in words. Its address is for those who may see all queues.
+func (p *page) redisName() string {
+	if address := p.Server(); address != "" {
+		return words.T("redis.at", address)
+	}
+	return words.T("redis.title")
+}
+
+// Server returns the address of the Redis, without user name and password; empty for who may not see all
+// queues.
 func (p *page) Server() string {
+	if p.Who == nil || !p.Who.May(access.View, access.All) {
+		return ""
+	}
 	text := p.dash.db.String()
 	if _, rest, found := strings.Cut(text, "://"); found {
 		text = strings.TrimSuffix(rest, "/0")
@@ -157,6 +175,9 @@ func (p *page) fail(err error) {
 	)
 	p.Status = http.StatusInternalServerError
 	switch {
+	case p.unknown != nil:
+		p.Status, data.Unreachable, data.Text = http.StatusServiceUnavailable, true, words.T("error.who")
+		p.writer.Header().Set("Retry-After", "2")
 	case errors.As(err, &known):
 		p.Status = known.status
 	case errors.As(err, &noQueue):
@@ -169,11 +190,95 @@ func (p *page) fail(err error) {
 		p.Status = http.StatusTooManyRequests
 		p.writer.Header().Set("Retry-After", "1")
 	case errors.As(err, &away), errors.Is(err, context.DeadlineExceeded):
-		p.Status, data.Unreachable, data.Title = http.StatusServiceUnavailable, true, words.T("error.away", p.Server())
+		p.Status, data.Unreachable, data.Title = http.StatusServiceUnavailable, true, words.T("error.away", p.redisName())
 		p.writer.Header().Set("Retry-After", "2")
 	default:
 		p.dash.config.Logger.Error("a page failed", "path", p.request.URL.Path, "error", err)
 	}
 	p.Title, p.Crumbs, p.Data = data.Title, nil, data
+	p.Said = p.takeMessage() // of an action that led to a page which is not there
 	p.write("failure")
+}
+
+// A viewer is who looks at a page, with their rights. Its principal is nil if that is not known.
+type viewer struct{ Who *access.Principal }
+
+// May reports whether the principal may do something with a queue; "*" means all of them.
+func (v viewer) May(action, queue string) bool { return v.Who.May(access.Action(action), queue) }
+
+// MayAny reports whether the principal has a right on any queue.
+func (v viewer) MayAny(action string) bool { return v.mayAny(access.Action(action)) }
+
+// mayAny reports whether the principal has a right on any queue.
+func (v viewer) mayAny(right access.Action) bool {
+	return v.Who != nil && (right == "" || slices.ContainsFunc(v.Who.Scopes, func(s access.Scope) bool { return s.Action == right }))
+}
+
+// WhyNot returns why a button is disabled, empty if it is not.
+func (v viewer) WhyNot(action, queue string) string {
+	if v.May(action, queue) {
+		return ""
+	}
+	return words.T("role.lacks", words.T("right."+action))
+}
+
+// WhyNotAdd returns why a button that adds a job of a kind is disabled, empty if it is not.
+func (v viewer) WhyNotAdd(queue, kind string) string {
+	if v.Who.MayAdd(queue, kind) {
+		return ""
+	}
+	return words.T("role.lacks_add", kind, queue)
+}
+
+// Rights returns what the principal may do, in words.
+func (v viewer) Rights() string {
+	var names []string
+	for _, action := range []access.Action{access.View, access.Operate, access.Enqueue, access.Admin, access.Reveal} {
+		if v.mayAny(action) {
+			names = append(names, words.T("right."+string(action)))
+		}
+	}
+	return words.T("me.rights", strings.Join(names, ", "))
+}
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+// parseTemplates parses the templates of the pages and their parts. Functions that need nothing of
+// the request are here; the methods of [page] are the others.
+func parseTemplates() (*template.Template, error) {
+	return template.New("").Funcs(template.FuncMap{
+		"t":     words.T,
+		"num":   words.Text,
+		"age":   words.Age,
+		"took":  words.Took,
+		"about": words.About,
+		"bytes": words.Bytes,
+		"ratio": words.Ratio,
+		"long":  words.Long,
+		"dict":  dict,
+		"join":  strings.Join,
+		"int64": func(n int) int64 { return int64(n) },
+		"state_icon": func(state queue.State) string {
+			if state == queue.Dead {
+				return "bad"
+			}
+			return "warn"
+		},
+		"cmd":        command,
+		"priorities": func() []string { return []string{"high", "normal", "low"} },
+		"quote":      regexp.QuoteMeta,
+		"bar": func(label string, part, whole int64, bad bool) chart.Bar {
+			return chart.Share(label, float64(part), float64(whole), bad)
+		},
+	}).ParseFS(pageFiles, "pages/*.html")
+}
+
+// dict returns a map for a part that needs several values, from names and values in turn.
+func dict(pairs ...any) map[string]any {
+	values := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values[pairs[i].(string)] = pairs[i+1]
+	}
+	return values
 }

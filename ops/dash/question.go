@@ -83,7 +83,11 @@ func askPicked(p *page, data *questionData, ids []string) error {
 	data.Count = words.T("question.jobs", len(ids), words.T("state."+string(data.State)))
 	data.Title = words.T("question."+data.Do, data.Count)
 	data.Button = words.T("question.do_"+data.Do, words.T("question.number", len(ids)))
-	data.Shell = "skidway jobs " + data.Do + " " + strings.Join(ids[:min(len(ids), 3)], " ")
+	shown := slices.Clone(ids[:min(len(ids), 3)])
+	if data.Do == "priority" {
+		shown = append(shown, "--to", "PRIORITY")
+	}
+	data.Shell = command(append([]string{"jobs", data.Do}, shown...)...)
 	if len(ids) > 3 {
 		data.Shell += " …"
 	}
@@ -127,10 +131,14 @@ func askAll(p *page, data *questionData, match string) (err error) {
 	if data.Do == "delete" {
 		data.Type = data.Queue
 	}
-	data.Shell = "skidway jobs " + data.Do + " --queue " + data.Queue + " --state " + string(data.State)
+	shell := []string{"jobs", data.Do, "--queue", data.Queue, "--state", string(data.State)}
 	if data.Asked.Match != "" {
-		data.Shell += " --match " + shellQuote(data.Asked.Match)
+		shell = append(shell, "--match", data.Asked.Match)
 	}
+	if data.Do == "priority" {
+		shell = append(shell, "--to", "PRIORITY")
+	}
+	data.Shell = command(shell...)
 	if data.Do == "retry" {
 		return stillFailing(p, data)
 	}

@@ -165,7 +165,7 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 	if series.Range == stats.Month {
 		layout = "2 Jan"
 	}
-	label := words.T("queue.plot", words.T("range."+string(series.Range)), d.Total.Done, d.Total.Failed)
+	label := words.T("queue.plot", words.T("range."+string(series.Range)), d.Total.Done, words.T("queue.failed_attempts", d.Total.Failed))
 	d.Plot = chart.New(label, axis(p, series.Now, back, 4, layout), done, added, failed)
 }
 

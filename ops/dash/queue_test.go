@@ -142,3 +142,28 @@ func TestTokenIsNotShownAsAUser(t *testing.T) {
 	f.who.Token, f.who.ID = true, "4f1a09c2be77"
 	f.want(f.follow(f.post("/queues/mail/pause", nil)), http.StatusOK, "is paused by token 4f1a09c2be77 (anna)")
 }
+
+func TestNamesOfOtherQueuesAreInNoMessage(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("secret", "a", `{}`, queue.Options{})
+	f.who = principal(t, "view:team-*", "operate:team-*", "admin:team-*")
+	for _, action := range []string{"pause", "resume", "purge", "retention"} {
+		a := f.post("/queues/team-none/"+action, url.Values{"name": {"team-none"}, "state": {"waiting"}})
+		if next := f.follow(a); strings.Contains(next.body, "secret") || !strings.Contains(next.body, "There is no queue team-none.") {
+			t.Errorf("%s: the page is %s", action, next.body)
+		}
+	}
+	a := f.get("/jobs/question?all=1&do=retry&state=dead&queue=team-none")
+	if f.want(a, http.StatusNotFound); strings.Contains(a.body, "secret") || strings.Contains(a.body, f.queues.DB().String()) {
+		t.Errorf("the page is %s", a.body)
+	}
+}
+
+func TestQueueWithTheNameOfADash(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("-", "a", `{}`, queue.Options{})
+	f.want(f.get("/queues/-"), http.StatusOK, "Pause -?", `action="/queues/-/pause"`)
+	f.want(f.follow(f.post("/queues/-/pause", nil)), http.StatusOK, "Queue - is paused.")
+}

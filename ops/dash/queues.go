@@ -16,6 +16,7 @@ type queueRow struct {
 	Spark      *chart.Spark
 
 	Waiting, Delayed, Active, Dead, Workers, Done, Failed Value
+	Read                                                  Value // how old the figures are, if that is long
 }
 
 // queuesData is the data of the page of all queues.
@@ -45,6 +46,7 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 			return p.Val(field+"."+q.Name, n)
 		}
 		row := queueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
+		row.Read = p.Val("read."+q.Name, figuresAge(p, q))
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
 		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)
@@ -66,6 +68,17 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// maxAge is the age from which figures show how old they are, beside those that a worker has stored.
+const maxAge = time.Minute
+
+// figuresAge returns how old the figures of a queue are, empty if they are of now.
+func figuresAge(p *page, q *ops.SampledQueue) string {
+	if old := p.Now().Sub(q.Time); !q.Time.IsZero() && (q.Stored || old > maxAge) {
+		return words.T("queues.read", words.Age(max(0, old)))
+	}
+	return ""
 }
 
 func floats(counts []int64) (values []float64) {
@@ -107,6 +120,8 @@ func queueIcon(p *page, q *ops.SampledQueue) Icon {
 // queueState returns the icon of the state of a queue, and its word.
 func queueState(q *ops.SampledQueue) (icon, text string) {
 	switch {
+	case q.Time.IsZero() && q.Err == nil:
+		return "delay", words.T("state.unread")
 	case q.Depth.Paused && q.Err == nil:
 		return "pause", words.T("state.paused")
 	case q.Rank() == ops.Problem:

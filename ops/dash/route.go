@@ -2,6 +2,7 @@ package dash
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,6 +102,9 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 
 // check returns an error if the principal may not do what the route does.
 func (p *page) check() error {
+	if p.unknown != nil {
+		return p.unknown
+	}
 	if p.Who == nil {
 		return &pageError{http.StatusForbidden, "error.no_user"}
 	}
@@ -127,8 +131,48 @@ func (p *page) denied(right access.Action, of scope) bool {
 // queueName returns the queue that the request names: in its path or, where a path can't have it
 // ("." and ".."), in the query.
 func (p *page) queueName() string {
-	if name := p.request.PathValue("queue"); name != "-" {
-		return name
+	name := p.request.PathValue("queue")
+	if other := p.request.URL.Query().Get("queue"); name == "-" && other != "" {
+		return other
 	}
-	return p.request.URL.Query().Get("queue")
+	return name
 }
+
+// gaps are the pages before which the list of pages has a line.
+var gaps = []string{"channels", "audit"}
+
+// A RailEntry is a line of the list of pages.
+type RailEntry struct {
+	Name, Path, Key string
+	Current, Gap    bool
+}
+
+// Rail returns the list of pages that the principal may see.
+func (p *page) Rail() (entries []RailEntry) {
+	for i := range routes {
+		r := &routes[i]
+		if r.rail == "" || p.denied(r.right, r.scope) {
+			continue
+		}
+		_, path, _ := strings.Cut(r.pattern, " ")
+		entries = append(entries, RailEntry{
+			Name: r.rail, Path: p.Link(strings.TrimSuffix(path, "{$}")), Key: r.key,
+			Current: p.route.rail == r.rail || p.Under == r.rail, Gap: slices.Contains(gaps, r.rail),
+		})
+	}
+	return entries
+}
+
+// Live reports whether the page has live parts. That of an error has none: its stream would be
+// refused, and the script would load the page again and again.
+func (p *page) Live() bool { return p.route.live && p.Status < http.StatusBadRequest }
+
+// LiveIcon is the shape of a page that changes.
+func (p *page) LiveIcon() Icon {
+	icon := p.Icon("run", "")
+	icon.Class = "ok"
+	return icon
+}
+
+// AsOfText returns the time of the figures.
+func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }

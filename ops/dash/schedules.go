@@ -21,10 +21,14 @@ type scheduleRow struct {
 	Words string
 	Badge Badge
 	Edit  string // query of the form
+	Shell string // what the buttons do
 }
 
 // schedulesPage is the list of schedules.
 func schedulesPage(p *page) error {
+	if err := unread(p.Overview()); err != nil {
+		return err
+	}
 	var names []string
 	for _, s := range p.Overview().Schedules {
 		names = append(names, s.Queue)
@@ -39,7 +43,7 @@ func schedulesPage(p *page) error {
 	}
 	rows := []scheduleRow{}
 	for i, s := range all {
-		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
+		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: words.Cron(s.Expr), Edit: scheduleQuery(s.Queue, s.Name), Shell: scheduleCommands(s)}
 		switch {
 		case s.Err != nil:
 			row.Badge = p.Badge("bad", words.T("schedules.damaged"))
@@ -60,6 +64,19 @@ func schedulesPage(p *page) error {
 	return nil
 }
 
+// scheduleCommands returns the commands that do what the buttons of a schedule do.
+func scheduleCommands(s ops.Schedule) string {
+	pause := "pause"
+	if s.Paused {
+		pause = "resume"
+	}
+	var lines []string
+	for _, do := range []string{"run", pause, "remove"} {
+		lines = append(lines, command("cron", do, s.Name, "--queue", s.Queue))
+	}
+	return strings.Join(lines, "\n")
+}
+
 func scheduleQuery(name, schedule string) string {
 	return url.Values{"queue": {name}, "name": {schedule}}.Encode()
 }
@@ -70,6 +87,21 @@ type scheduleForm struct {
 	Args string
 	New  bool
 	Why  string // it can't be saved
+}
+
+// Shell returns the command that adds or changes the schedule.
+func (f scheduleForm) Shell() string {
+	if f.New {
+		return words.T("schedules.none_command")
+	}
+	shell := []string{"cron", "add", f.Name, f.Expr, f.Queue, f.Kind, "-"}
+	if f.Zone != "" {
+		shell = append(shell, "--tz", f.Zone)
+	}
+	if f.CatchUp != "" && f.CatchUp != queue.CatchUpNone {
+		shell = append(shell, "--catch-up", string(f.CatchUp))
+	}
+	return command(shell...) + " < args.json"
 }
 
 // scheduleFormPage is the form that adds or changes a schedule.
@@ -109,6 +141,22 @@ func scheduleArgs(p *page, s queue.CronScheduleInfo) string {
 	return payload(p.dash.ops.Redactor().Schedule(s.CronSchedule).Args).Text
 }
 
+// scheduleArgsOf returns the args of the form of a schedule with the values that were hidden there. Changed
+// args could carry those to another place, so changing them needs the right to reveal them.
+func scheduleArgsOf(p *page, s queue.CronScheduleInfo, typed string) (string, error) {
+	shown := scheduleArgs(p, s)
+	switch {
+	case typed == shown:
+		return string(s.Args), nil
+	case !strings.Contains(shown, ops.Hidden) || !strings.Contains(typed, ops.Hidden):
+		return typed, nil
+	case !p.Who.May(access.Reveal, s.Queue):
+		return "", &textError{words.T("copy.hidden")}
+	}
+	args, err := p.dash.ops.Redactor().Restore(&queue.Job{Queue: s.Queue, Kind: s.Kind, Args: s.Args}, []byte(typed))
+	return string(args), err
+}
+
 // putSchedule is the action that adds or changes a schedule. What the form does not have stays.
 func putSchedule(p *page) (string, message, error) {
 	get := func(name string) string { return strings.TrimSpace(p.request.PostForm.Get(name)) }
@@ -127,8 +175,8 @@ func putSchedule(p *page) (string, message, error) {
 		}
 		s = found.CronSchedule
 		s.Revision, s.IfVersion = 0, get("version") // that the form has shown
-		if args == scheduleArgs(p, found) {
-			args = string(s.Args) // unchanged, also where values are hidden
+		if args, err = scheduleArgsOf(p, found, args); err != nil {
+			return to, message{}, err
 		}
 		if strings.Contains(scheduleArgs(p, found), ops.Hidden) && get("kind") != s.Kind && !p.Who.May(access.Reveal, name) {
 			return to, message{}, &pageError{403, "error.forbidden"} // another kind could show them

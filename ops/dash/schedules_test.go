@@ -8,6 +8,7 @@ import (
 
 	"skidway/delayed"
 	"skidway/internal/redistest"
+	"skidway/ops/access"
 	"skidway/queue"
 )
 
@@ -44,6 +45,17 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	}
 	secret.Set("kind", "other")
 	f.want(f.post("/schedules/put", secret), http.StatusForbidden)
+	edited := url.Values{"queue": {"reports"}, "name": {"secret"}, "expr": {"@daily"}, "kind": {"report"}, "args": {`{"password":"[hidden]","to":"bob"}`}}
+	_, version, _ := strings.Cut(f.get("/schedules/edit?queue=reports&name=secret").body, `name="version" value="`)
+	version, _, _ = strings.Cut(version, `"`)
+	edited.Set("version", version)
+	f.want(f.follow(f.post("/schedules/put", edited)), http.StatusOK, "your role may not reveal them")
+	f.who.Scopes = append(f.who.Scopes, access.Scope{Action: access.Reveal, Queue: access.All})
+	f.want(f.follow(f.post("/schedules/put", edited)), http.StatusOK, "Schedule secret is saved.")
+	if found, err := pool.Schedule(t.Context(), "secret"); err != nil || string(found.Args) != `{"password":"abc123","to":"bob"}` {
+		t.Errorf("the args are %s, %v", found.Args, err)
+	}
+	f.who.Scopes = f.who.Scopes[:len(f.who.Scopes)-1]
 	form.Set("expr", "61 * * * *")
 	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Not done:", "*/5 * * * *")
 	f.want(f.get("/schedules/edit?queue=reports&name=none"), http.StatusNotFound)
@@ -54,7 +66,7 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	f.want(f.follow(f.post("/schedules/put", stale)), http.StatusOK, "Not done:")
 	_, err = delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "configured", Queue: "reports", Expr: "@daily", Kind: "report", Args: []byte("{}"), Revision: 3})
 	f.must(err)
-	_, version, _ := strings.Cut(f.get("/schedules/edit?queue=reports&name=configured").body, `name="version" value="`)
+	_, version, _ = strings.Cut(f.get("/schedules/edit?queue=reports&name=configured").body, `name="version" value="`)
 	version, _, _ = strings.Cut(version, `"`)
 	f.want(f.follow(f.post("/schedules/put", url.Values{"name": {"configured"}, "queue": {"reports"}, "expr": {"@hourly"}, "kind": {"report"}, "args": {"{}"}, "version": {version}})), http.StatusOK, "Schedule configured is saved.")
 	if found, err := pool.Schedule(t.Context(), "configured"); err != nil || found.Expr != "@hourly" || found.Revision != 3 {

@@ -116,9 +116,21 @@ func (p *page) Verdict() Verdict {
 	return v
 }
 
-// Reading returns how many queues have been read, if that is not all of them.
+// Reading returns how many queues have been read, if that is not all of them, and then of how many the
+// statistics and schedules have been read.
 func (p *page) Reading() string {
 	o := p.Overview()
+	if text := readingStates(o); text != "" {
+		return text
+	}
+	if examined := o.ExaminedQueues(); examined < o.Names {
+		return words.T("overview.examining", examined, o.Names)
+	}
+	return ""
+}
+
+// readingStates returns of how many queues the state has been read, if that is not all of them.
+func readingStates(o *ops.Overview) string {
 	if read := o.Read(); read < o.Names {
 		return words.T("overview.reading", read, o.Names)
 	}
@@ -127,8 +139,10 @@ func (p *page) Reading() string {
 
 // Away returns since when Redis does not answer, empty if it does.
 func (p *page) Away() string {
-	if p.Who == nil || p.Overview().Away == nil {
-		return ""
+	text := ""
+	if p.Who != nil && p.Overview().Away != nil {
+		text = words.T("overview.away", p.redisName(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
 	}
-	return words.T("overview.away", p.Server(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
+	p.recorder.set("away", text)
+	return text
 }

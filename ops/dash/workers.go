@@ -77,7 +77,7 @@ func workersPage(p *page) error {
 		held += worker.Held()
 		slots += worker.Concurrency
 	}
-	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), slots))
+	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), words.T("workers.slots", slots)))
 	jobs, all := fleet.Longest(longestShown)
 	data.Of = all
 	for _, job := range jobs {

@@ -93,7 +93,6 @@ const show = change => {
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
     }
-    if (key === 'away' && text) say(text)
   }
   for (const [table, ids] of Object.entries(change.rows || {})) {
     const there = all('[data-row]').map(row => row.dataset.row)
@@ -109,9 +108,24 @@ const show = change => {
   first = false
 }
 
-const take = change => {
+// The time of the last sign of life. What was said of a lost connection is over.
+const hear = () => {
   heard = Date.now()
+  if (body.classList.contains('lost')) news.hidden = true
   body.classList.remove('lost')
+}
+
+const lose = () => {
+  if (heard) say(byId('news-text').dataset.lost.replace('%s', new Date(heard).toLocaleTimeString('en-GB')))
+  body.classList.add('lost')
+}
+
+const take = change => {
+  hear()
+  if (change.values?.away !== undefined) { // also while the page is held
+    byId('away').hidden = !change.values.away
+    byId('away').querySelector('span').textContent = change.values.away
+  }
   if (held || busy()) {
     waiting = waiting || {values: {}, rows: {}}
     Object.assign(waiting.values, change.values)
@@ -136,16 +150,16 @@ const open = () => {
   if (source || held || document.hidden || !body.dataset.live) return
   source = new EventSource(body.dataset.live + '?page=' + encodeURIComponent(location.pathname.slice(body.dataset.base.length) + location.search))
   source.addEventListener('change', event => take(JSON.parse(event.data)))
-  source.addEventListener('alive', () => { heard = Date.now() })
+  source.addEventListener('alive', hear)
   source.addEventListener('over', event => {
     close()
     const why = JSON.parse(event.data).why
     if (why === 'many') { setHeld(true); say(byId('news-text').dataset.ended) }
     if (why === 'refused') location.reload()
+    if (why === 'end') { lose(); setTimeout(open, againAfter) } // the server ends, and may start again
   })
   source.addEventListener('error', () => {
-    if (heard) say(byId('news-text').dataset.lost.replace('%s', new Date(heard).toLocaleTimeString('en-GB')))
-    body.classList.add('lost')
+    lose()
     if (source?.readyState === EventSource.CLOSED) { // refused, for example by a server that is busy: the browser tries no more
       close()
       setTimeout(open, againAfter)
@@ -182,7 +196,10 @@ const move = step => {
   const list = rows()
   if (!list.length) return
   row = Math.max(0, Math.min(list.length - 1, row + step))
-  list[row].querySelector('a')?.focus()
+  const link = list[row].querySelector('a')
+  if (!link) list[row].tabIndex = -1
+  const target = link || list[row]
+  target.focus()
   list[row].scrollIntoView({block: 'nearest'})
 }
 const tick = range => {

@@ -101,9 +101,12 @@ func (s *Servers) newAPI(hooks *access.Hooks, authorize func(*http.Request) (*ac
 // openDash opens the server of the dashboard, which has the API too.
 func (s *Servers) openDash() error {
 	var gate *access.Gate
-	pages, err := dash.New(s.config.DB, dash.Config{Ops: s.ops, Logger: s.config.Logger, Authorize: func(r *http.Request) *access.Principal {
-		p, _ := gate.Authorize(r) // without one the request is refused
-		return p
+	pages, err := dash.New(s.config.DB, dash.Config{Ops: s.ops, Logger: s.config.Logger, Authorize: func(r *http.Request) (*access.Principal, error) {
+		p, err := gate.AuthorizeOpenPage(r)
+		if access.Refused(err) {
+			err = nil // a request without a principal is refused
+		}
+		return p, err
 	}})
 	if err != nil {
 		return err

@@ -28,8 +28,9 @@ func parseTexts(file string) map[string]string {
 	return parsed
 }
 
-// T returns a text with values in place of its verbs %s. If it has the form "one|many", the first
-// value is the number that decides. It panics if there is no such text: a test asks for each.
+// T returns a text with values in place of its verbs %s; those behind the last verb are left out. If it
+// has the form "one|many", the first value is the number that decides. It panics if there is no such text:
+// a test asks for each.
 func T(key string, values ...any) string {
 	format, found := Texts()[key]
 	if !found {
@@ -44,9 +45,9 @@ func T(key string, values ...any) string {
 	if len(values) == 0 {
 		return format
 	}
-	shown := make([]any, len(values))
-	for i, value := range values {
-		shown[i] = Text(value)
+	shown := make([]any, min(len(values), strings.Count(format, "%s")))
+	for i := range shown {
+		shown[i] = Text(values[i])
 	}
 	return fmt.Sprintf(format, shown...)
 }

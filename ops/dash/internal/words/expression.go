@@ -1,12 +1,10 @@
-package dash
+package words
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"skidway/ops/dash/internal/words"
 )
 
 // aliases are the expressions that the words behind "@" stand for.
@@ -33,12 +31,12 @@ var cronFields = [5]struct {
 	{0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// inWords returns an expression in words, empty if it has none: those that need more words than
+// Cron returns an expression in words, empty if it has none: those that need more words than
 // the expression.
-func inWords(expr string) string {
+func Cron(expr string) string {
 	expr = strings.ToLower(strings.Join(strings.Fields(expr), " "))
 	if every, found := strings.CutPrefix(expr, "@every "); found {
-		return words.T("schedules.every", every)
+		return T("schedules.every", every)
 	}
 	if alias, found := aliases[expr]; found {
 		expr = alias
@@ -66,7 +64,7 @@ func inWords(expr string) string {
 	case months == "":
 		return text
 	}
-	return words.T("schedules.months", text, months)
+	return T("schedules.months", text, months)
 }
 
 // parseCronField parses a field, and returns false for a form that has no words.
@@ -124,19 +122,19 @@ func timesInWords(minute, hour cronField) (text string, clock bool) {
 		}
 		return and(times), true
 	case minute.any && hour.any:
-		return words.T("schedules.minutely"), false
+		return T("schedules.minutely"), false
 	case minute.step > 0 && hour.any:
-		return words.T("schedules.minutes", minute.step), false
+		return T("schedules.minutes", minute.step), false
 	case minute.step > 0 && hour.last > 0:
-		return words.T("schedules.between", words.T("schedules.minutes", minute.step), at(hour.first, 0), at(hour.last, 59)), false
+		return T("schedules.between", T("schedules.minutes", minute.step), at(hour.first, 0), at(hour.last, 59)), false
 	case one && minute.list[0] == 0 && hour.any:
-		return words.T("schedules.each_hour"), false
+		return T("schedules.each_hour"), false
 	case one && hour.any:
-		return words.T("schedules.hourly", minute.list[0]), false
+		return T("schedules.hourly", minute.list[0]), false
 	case one && hour.last > 0:
-		return words.T("schedules.between", words.T("schedules.each_hour"), at(hour.first, minute.list[0]), at(hour.last, minute.list[0])), false
+		return T("schedules.between", T("schedules.each_hour"), at(hour.first, minute.list[0]), at(hour.last, minute.list[0])), false
 	case one && minute.list[0] == 0 && hour.step > 0:
-		return words.T("schedules.hours", hour.step), false
+		return T("schedules.hours", hour.step), false
 	}
 	return "", false
 }
@@ -148,19 +146,19 @@ func daysInWords(times string, clock bool, ofMonth, ofWeek cronField) (text stri
 	month, ok2 := listInWords("", ofMonth)
 	switch ok = ok && ok2; {
 	case ofMonth.any && ofWeek.any && clock:
-		return words.T("schedules.daily", times), ok
+		return T("schedules.daily", times), ok
 	case ofMonth.any && ofWeek.any:
 		return times, ok
 	case ofMonth.any && ofWeek.last > 0:
-		return words.T("schedules.days", times, week), ok
+		return T("schedules.days", times, week), ok
 	case ofMonth.any:
-		return words.T("schedules.weekly", times, week), ok
+		return T("schedules.weekly", times, week), ok
 	}
-	text = words.T("schedules.monthly", times, month)
+	text = T("schedules.monthly", times, month)
 	if ofWeek.any {
 		return text, ok
 	}
-	return words.T("schedules.or", text, week), ok
+	return T("schedules.or", text, week), ok
 }
 
 // listInWords returns the values of a field in words, whose texts have keys with a prefix; without
@@ -170,13 +168,13 @@ func listInWords(prefix string, f cronField) (text string, ok bool) {
 		if prefix == "" {
 			return strconv.Itoa(n)
 		}
-		return words.T(prefix + strconv.Itoa(n))
+		return T(prefix + strconv.Itoa(n))
 	}
 	switch {
 	case f.any:
 		return "", true
 	case f.last > 0:
-		return words.T("schedules.to", name(f.first), name(f.last)), true
+		return T("schedules.to", name(f.first), name(f.last)), true
 	case f.step > 0:
 		return "", false
 	}
@@ -193,5 +191,5 @@ func and(names []string) string {
 	if last == 0 {
 		return names[0]
 	}
-	return words.T("schedules.and", strings.Join(names[:last], ", "), names[last])
+	return T("schedules.and", strings.Join(names[:last], ", "), names[last])
 }

@@ -1,6 +1,10 @@
-package dash
+package words_test
 
-import "testing"
+import (
+	"testing"
+
+	"skidway/ops/dash/internal/words"
+)
 
 func TestExpressionsAreShownInWords(t *testing.T) {
 	t.Parallel()
@@ -14,7 +18,7 @@ func TestExpressionsAreShownInWords(t *testing.T) {
 		// Without words.
 		"": "", "x": "", "30 2 * *": "", "5 */5 * * * *": "", "1-10 * * * *": "", "0 0,4,8,12,16 * * *": "", "15 */2 * * *": "", "0 0 */2 * *": "", "0 0 L * *": "", "61 * * * *": "", "0 24 * * *": "", "0 0 * * 5-1": "", "0 0 * * mon#2": "", "0 0 * 13 *": "", "1-10/2 * * * *": "", "0 0 1, * *": "", "@never": "", "0 0 * * 1-5,": "",
 	} {
-		if got := inWords(expr); got != want {
+		if got := words.Cron(expr); got != want {
 			t.Errorf("%q is %q in words, want %q", expr, got, want)
 		}
 	}
