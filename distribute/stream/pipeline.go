@@ -119,7 +119,7 @@ func (c *chunk) add(next chunk) bool {
 }
 
 // A chunker hands over chunks: what is lent to it as it is, and copies of what is written to it.
-// There are no more copies than places in either channel, so only taking one blocks.
+// There are no more copies than places in the channel of free ones, so to return one does not block.
 type chunker struct {
 	w       io.Writer
 	busy    func() bool
