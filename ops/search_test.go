@@ -310,6 +310,7 @@ func TestSearchRepeatsReadsWhoseRepliesAreLost(t *testing.T) {
 	for n := 1; ; n++ {
 		client, err := ops.NewClient(f.queues, nil)
 		f.must(err)
+		client.SetClock(func() time.Time { return time.Time{} }) // a page does not end early on a busy machine
 		sent := proxy.Commands()
 		proxy.DropReply(n)
 		page, err := client.Search(t.Context(), "mail", ops.SearchOptions{State: queue.Waiting})
