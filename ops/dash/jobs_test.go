@@ -195,7 +195,7 @@ func TestExportWaitsForOtherSearches(t *testing.T) {
 	f := setup(t, redistest.OpenOnce(t, proxy.URL))
 	id := f.add("mail", "email.send", `{}`, queue.Options{})
 	slow := proxy.HoldReply("", "email.send")
-	time.AfterFunc(270*time.Millisecond, slow.Release)            // more than the time of Redis that searches may save
+	time.AfterFunc(350*time.Millisecond, slow.Release)            // more than the time of Redis that searches may save
 	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // it looks again, because the first search ended early
 	f.want(f.get("/jobs/export?queue=mail&format=ndjson"), http.StatusOK, id)
 }
