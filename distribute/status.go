@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/stream"
 )
 
 // A Status is the state of a channel.
@@ -21,7 +23,12 @@ type Status struct {
 	Shippers    []string // host:pid of the shippers that are alive
 	Subscribers []SubscriberStatus
 	Abandoned   []string // files whose upload was abandoned and that were not shipped again
+
+	segment int64 // bytes of the window that a segment can take
 }
+
+// Full reports whether the window has no room for another segment, so that shippers wait.
+func (s Status) Full() bool { return s.Window > 0 && s.Used+s.segment > s.Window }
 
 // An OpenFile is a file that is in Redis.
 type OpenFile struct {
@@ -138,6 +145,8 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
+	size := stream.SegmentFor(s.Window, c.segmentSize())
+	s.segment = stream.UploadCost(size, size)
 	if s.Subscribers, err = c.subscriberStatus(ctx, s.Now); err != nil {
 		return s, err
 	}

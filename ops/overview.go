@@ -134,15 +134,10 @@ func rates(before, now distribute.Status) map[string]CountRate {
 	return found
 }
 
-// Full reports whether the window has no room, so that shipping waits.
-func (c *SampledChannel) Full() bool {
-	return c.Status.Window > 0 && c.Status.Used*100 >= c.Status.Window*95
-}
-
 // WaitsFor returns the subscriber that holds up most of a full window, for which shipping waits; empty if it
 // does not wait.
 func (c *SampledChannel) WaitsFor() string {
-	if laggards := c.Status.Laggards(); c.Full() && len(laggards) > 0 {
+	if laggards := c.Status.Laggards(); c.Status.Full() && len(laggards) > 0 {
 		return slices.MaxFunc(laggards, func(a, b distribute.Laggard) int { return cmp.Compare(a.Bytes, b.Bytes) }).Subscriber
 	}
 	return ""

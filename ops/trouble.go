@@ -78,7 +78,7 @@ func (c *SampledChannel) troubles() []Trouble {
 		}
 	}
 	switch {
-	case worst != nil && c.Full():
+	case worst != nil && c.Status.Full():
 		return []Trouble{{Rank: Problem, Name: "full", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}
 	case worst != nil:
 		return []Trouble{{Rank: Warning, Name: "gone", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}

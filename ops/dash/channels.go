@@ -73,7 +73,7 @@ func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
 	}
 	window := words.T("channels.window", words.Bytes(c.Status.Used), words.Bytes(c.Status.Window))
 	panel.Used = p.Val("window "+c.Name, window)
-	panel.Fill = p.LiveBar("window "+c.Name, chart.Share(window, float64(c.Status.Used), float64(c.Status.Window), c.Full()))
+	panel.Fill = p.LiveBar("window "+c.Name, chart.Share(window, float64(c.Status.Used), float64(c.Status.Window), c.Status.Full()))
 	panel.Lanes = channelLanes(c, panel.Files)
 	laggards := c.Status.Laggards()
 	for i, s := range c.Status.Subscribers {

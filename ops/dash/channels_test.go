@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"os"
@@ -55,6 +56,31 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.who = principal(t, "view:mail")
 	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)
+}
+
+func TestWindowWithoutRoomForASegmentIsFull(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(t.Context(), "days", ""))
+	f.must(channel.SetWindow(t.Context(), 8<<20))
+	file := filepath.Join(t.TempDir(), "access.log")
+	f.must(os.WriteFile(file, []byte(strings.Repeat("a line\n", 3<<19)), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	full, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		notify := func(e distribute.Event) {
+			if e.Kind == distribute.EventWindowFull {
+				close(full)
+			}
+		}
+		_, _ = distribute.NewShipper(channel, &distribute.ShipperConfig{Notify: notify}).Ship(ctx, []string{file}) // until the test ends
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	<-full
+	f.want(f.get("/"), http.StatusOK, " full, shipping waits for days")
 }
 
 // countRequest ships a line with the address of a client, and counts it by two cuts.
