@@ -1,0 +1,101 @@
+package dash_test
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/ops/dash"
+	"skidway/queue"
+)
+
+// A rightCase is a request of a route and the scopes that it needs, for example "view:mail"; "view:?" means on any
+// queue. An empty path is that of the pattern.
+type rightCase struct{ path, form, needs string }
+
+// rightCases has a request for each route. JOB stands for the id of a dead job of the queue mail. The forms change as
+// little as they can.
+var rightCases = map[string]rightCase{
+	"GET /{$}": {"/", "", "view:?"}, "GET /queues": {"", "", "view:?"}, "GET /queues/{queue}": {"/queues/mail", "", "view:mail"},
+	"GET /jobs": {"", "", "view:?"}, "GET /jobs/export": {"/jobs/export?queue=mail&format=csv", "", "view:mail"},
+	"GET /jobs/question": {"/jobs/question?do=retry&state=dead&id=JOB", "", "view:mail operate:mail"},
+	"GET /jobs/{id}":     {"/jobs/JOB", "", "view:mail"}, "GET /jobs/{id}/copy": {"/jobs/JOB/copy", "", "view:mail"},
+	"GET /errors": {"", "", "view:?"}, "GET /workers": {"", "", "view:?"}, "GET /operations": {"", "", "view:?"}, "GET /schedules": {"", "", "view:?"},
+	"GET /schedules/edit": {"/schedules/edit?queue=mail&name=nightly", "", "view:mail"}, "GET /enqueue": {"", "", "enqueue:?"},
+	"GET /channels": {"", "", "view:*"}, "GET /counts": {"", "", "view:*"}, "GET /chats": {"", "", "view:*"}, "GET /redis": {"", "", "view:*"},
+	"GET /audit": {"", "", "admin:*"}, "GET /settings": {"", "", "view:?"},
+
+	"POST /queues/{queue}/pause": {"/queues/mail/pause", "", "operate:mail"}, "POST /queues/{queue}/resume": {"/queues/mail/resume", "", "operate:mail"},
+	"POST /queues/{queue}/purge": {"/queues/mail/purge", "name=other", "admin:mail"}, "POST /queues/{queue}/retention": {"/queues/mail/retention", "dead_jobs=x", "admin:mail"},
+	"POST /jobs/change":     {"", "do=retry&state=active&id=JOB", "view:mail operate:mail"},
+	"POST /jobs/{id}/retry": {"/jobs/JOB/retry", "", "operate:mail"}, "POST /jobs/{id}/run-now": {"/jobs/JOB/run-now", "", "operate:mail"},
+	"POST /jobs/{id}/cancel": {"/jobs/JOB/cancel", "", "operate:mail"}, "POST /jobs/{id}/reschedule": {"/jobs/JOB/reschedule", "at=x", "operate:mail"},
+	"POST /jobs/{id}/priority": {"/jobs/JOB/priority", "", "operate:mail"}, "POST /jobs/{id}/reveal": {"/jobs/JOB/reveal", "", "reveal:mail"},
+	"POST /jobs/{id}/delete": {"/jobs/JOB/delete", "state=active", "admin:mail"}, "POST /jobs/{id}/copy": {"/jobs/JOB/copy", "args=x", "operate:mail"},
+	"POST /workers/signal": {"", "worker=w1&do=quiet", "view:? operate:mail"}, "POST /operations/change": {"", "id=mail:0:x&do=stop", "view:? operate:mail"},
+	"POST /enqueue": {"", "queue=mail&kind=a&args=x", "enqueue:?"}, "POST /schedules/put": {"", "queue=mail&name=nightly&args=x", "view:? admin:mail"},
+	"POST /schedules/change": {"", "queue=mail&name=none&do=run", "view:? operate:mail"}, "POST /channels/window": {"", "channel=none", "operate:*"},
+	"POST /channels/drop": {"", "channel=none", "admin:*"}, "POST /chats/drop": {"", "chat=none", "admin:*"}, "POST /settings": {"", "theme=dark", "view:?"},
+}
+
+// covered reports whether scopes cover what a request needs.
+func covered(scopes, needs string) bool {
+	return !slices.ContainsFunc(strings.Fields(needs), func(need string) bool {
+		action, name, _ := strings.Cut(need, ":")
+		return !slices.ContainsFunc(strings.Fields(scopes), func(scope string) bool {
+			parts := strings.Split(scope, ":")
+			return parts[0] == action && (name == "?" || parts[1] == "*" || parts[1] == name)
+		})
+	})
+}
+
+func TestEachRouteIsForThoseWhoMay(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	job := f.add("mail", "a", `{}`, queue.Options{})
+	f.add("other", "a", `{}`, queue.Options{})
+	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
+	f.post("/schedules/put", url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"mail"}, "expr": {"@daily"}, "kind": {"email.send"}, "args": {"{}"}})
+	patterns := dash.Patterns()
+	for pattern := range maps.Keys(rightCases) {
+		if !slices.Contains(patterns, pattern) {
+			t.Errorf("there is no route %s", pattern)
+		}
+	}
+	for _, scopes := range []string{
+		"view:*", "view:mail", "view:other", "view:* operate:*", "view:mail operate:mail", "view:other operate:mail", "view:mail enqueue:mail:email.*",
+		"view:mail admin:mail", "view:mail reveal:mail", "admin:* reveal:*", "scale:*",
+		"view:* operate:* enqueue:* admin:* reveal:*",
+	} {
+		f.who = principal(t, strings.Fields(scopes)...)
+		_, rail, _ := strings.Cut(f.get("/settings").body, `class="rail"`)
+		rail, _, _ = strings.Cut(rail, "</nav>")
+		for _, pattern := range patterns {
+			c, found := rightCases[pattern]
+			if !found {
+				t.Fatalf("there is no case for %s", pattern)
+			}
+			method, path, _ := strings.Cut(pattern, " ")
+			address := strings.ReplaceAll(c.path, "JOB", job)
+			if address == "" {
+				address = path
+			}
+			form, err := url.ParseQuery(strings.ReplaceAll(c.form, "JOB", job))
+			f.must(err)
+			var a answer
+			if method == http.MethodPost {
+				a = f.post(address, form)
+			} else if a = f.get(address); rail != "" && !covered(scopes, c.needs) && strings.Contains(rail, `href="`+path+`"`) {
+				t.Errorf("%q: the list of pages has %s", scopes, path)
+			}
+			if may := covered(scopes, c.needs); a.StatusCode >= 500 || may != (a.StatusCode != http.StatusForbidden) {
+				t.Errorf("%q: %s %s: %d, want it allowed: %t", scopes, method, address, a.StatusCode, may)
+			}
+		}
+	}
+}
