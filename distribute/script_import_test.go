@@ -100,6 +100,10 @@ var importScripts = []scriptCase{
 		look: scriptRunner.imported, sees: "map[src:1 3 i1]map[]15 7 [2026-11-01]",
 	},
 	{
+		name: "importswitch: a report notices it", given: importing, call: func(s scriptRunner) string { return s.switchImport("i1", 1, 3) }, want: "1",
+		look: func(s scriptRunner) string { return s.field(s.k.subscriber("s").record(), "folds") }, sees: "1",
+	},
+	{
 		name: "importswitch: a later commit", given: importedAgain, call: func(s scriptRunner) string { return s.switchImport("i2", 1, 4) }, want: "1",
 		look: scriptRunner.imported, sees: "map[src:1 4 i2]map[i1:0]15 7 [2026-11-01]",
 	},
