@@ -271,6 +271,12 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`), chromedp.KeyEvent("g"), chromedp.KeyEvent("q"))
 	b.Do(chromedp.WaitVisible(`[data-key=q][aria-current=page]`))
 	b.Calm("live")
+	// A dashboard that ends is said to be lost, and the page asks again.
+	b.Do(chromedp.WaitEnabled(`#hold`))
+	b.Wait(`document.querySelector('[data-v="waiting.docs"]').textContent === "1"`)
+	f.dash.EndStreams()
+	b.Wait(`document.body.classList.contains("lost") && !document.getElementById("news").hidden`)
+	b.Wait(`performance.getEntriesByType("resource").filter(entry => entry.name.includes("/live?")).length > 1`)
 }
 
 func testMap(t *testing.T, ctx context.Context) {
