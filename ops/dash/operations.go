@@ -130,7 +130,9 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	}
 	if err != nil { // the reply was lost
 		goOn(p, run, end)
-		return to, message{}, err
+		said := message{Rank: "warn", Key: "operation.unknown", Args: []string{errorText(err)}}
+		said.Link, said.More = "/operations", "operation.show"
+		return to, said, nil
 	}
 	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {
 		err := run.Run(p.ctx(), func(queue.Operation) {})

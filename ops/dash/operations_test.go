@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,6 +72,25 @@ func TestOperationWhoseBeginHadNoAnswerRunsAfterThePage(t *testing.T) {
 		if depth, err = q.Depth(t.Context()); err != nil || time.Now().After(deadline) {
 			t.Fatalf("%+v, %v", depth, err)
 		}
+	}
+}
+
+func TestOperationThatIsCutShortLeadsToItsRest(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	f := setup(t, redistest.OpenOnce(t, proxy.URL))
+	for name, c := range map[string]struct{ reply, said string }{
+		"read":  {`"ada"`, "0 jobs are cancelled of 1, then: "},             // the job that the operation reads
+		"begun": {"began", "Whether the operation has begun is not known:"}, // the reply to its beginning
+	} {
+		f.add(name, "news", `{"to":"ada"}`, queue.Options{})
+		question := f.get("/jobs/question?all=1&do=cancel&state=waiting&queue=" + name + "&match=" + url.QueryEscape(`kind == "news"`))
+		held := proxy.HoldReply("", c.reply)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		t.Cleanup(cancel)
+		a := send(t, f.dash, formRequest(ctx, "/jobs/change", hidden(question.body, "/jobs/change")))
+		held.Release()
+		f.want(f.follow(a), http.StatusOK, c.said, `href="/operations">Show operations</a>`)
 	}
 }
 
