@@ -225,7 +225,10 @@ const keys = {
 }
 addEventListener('keydown', event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return
-  if (event.key === 'Escape' && pick && !document.querySelector('[popover]:popover-open')) pick.reset()
+  if (event.key === 'Escape' && pick && !document.querySelector('[popover]:popover-open')) {
+    pick.reset()
+    showPicked()
+  }
   if (body.dataset.keys !== 'true' || event.target.closest('input:not([type=checkbox]), textarea, select')) return
   if (prefix === 'g') {
     prefix = ''
