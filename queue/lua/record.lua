@@ -38,7 +38,7 @@ end
 local function next_field(record, at)
   -- Names of Skidway end with no digit, so one match finds all; it takes half the time.
   local name_size, name, size, first = string.match(record, '^(%d+):(%a[%a_]*)(%d+):()', at)
-  if name and #name == tonumber(name_size) and #size <= 9 then
+  if name and #name_size <= 9 and #size <= 9 and #name == tonumber(name_size) then
     local last = first + tonumber(size) - 1
     if last <= #record then return name, first, last end
     return nil
