@@ -232,6 +232,7 @@ func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error
 		return p, nil
 	}
 	limited := *p
+	limited.ReadOnly = true
 	limited.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s Scope) bool { return s.Action != View })
 	return &limited, nil
 }

@@ -493,7 +493,7 @@ func TestReadOnlyAndNoLogin(t *testing.T) {
 	r.RemoteAddr = "127.0.0.1:1"
 	p, err := s.gate.Authorize(r)
 	s.must(err)
-	if !p.May(View, All) || p.May(Operate, "a") || p.May(Admin, "a") || p.MayAdd("a", "b") || p.Proven {
+	if !p.May(View, All) || p.May(Operate, "a") || p.May(Admin, "a") || p.MayAdd("a", "b") || p.Proven || !p.ReadOnly {
 		t.Errorf("the local principal is %+v", p)
 	}
 	r.Header.Set("Authorization", s.token("operate:*", "view:mail", "scale:*"))

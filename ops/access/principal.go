@@ -20,6 +20,8 @@ type Principal struct {
 	Proven bool   // whether it has shown a password, a token or a one-time code, or a proxy vouches for it
 	Scopes []Scope
 
+	ReadOnly bool // whether the rights to more than looking were taken from it, see [GateConfig.ReadOnly]
+
 	Session string // a digest of the id of the session that authenticated it; empty: there is none
 }
 

@@ -219,13 +219,22 @@ func (v viewer) WhyNot(action, queue string) string {
 	if v.May(action, queue) {
 		return ""
 	}
+	if v.ReadOnly() {
+		return words.T("role.read_only")
+	}
 	return words.T("role.lacks", words.T("right."+action))
 }
+
+// ReadOnly reports whether changes are refused to all.
+func (v viewer) ReadOnly() bool { return v.Who != nil && v.Who.ReadOnly }
 
 // WhyNotAdd returns why a button that adds a job of a kind is disabled, empty if it is not.
 func (v viewer) WhyNotAdd(queue, kind string) string {
 	if v.Who.MayAdd(queue, kind) {
 		return ""
+	}
+	if v.ReadOnly() {
+		return words.T("role.read_only")
 	}
 	return words.T("role.lacks_add", kind, queue)
 }

@@ -92,6 +92,11 @@ func TestRolesChangeOnlyWhatTheyMay(t *testing.T) {
 			t.Errorf("%q: the page: %d", role.scopes, page.StatusCode)
 		}
 	}
+	f.who = principal(t, "view:*")
+	f.who.ReadOnly = true
+	if page := f.get("/queues/mail"); strings.Count(page.body, "This dashboard is read-only") < 2 || strings.Contains(page.body, "Your role") {
+		t.Error("the page and its buttons do not say that the dashboard is read-only")
+	}
 }
 
 func TestNamesOfOtherQueuesAreNotInErrors(t *testing.T) {

@@ -52,6 +52,9 @@ which ends with it.`,
 
 func (d *dashCommand) run(c *cobra.Command) error {
 	if d.demo {
+		if c.Flags().Changed("redis") {
+			return cli.WrongUsage("--demo has a Redis of its own: give it no --redis")
+		}
 		if c.Flags().Changed("users") || !(access.Listener{Address: d.Dash}).Loopback() {
 			return cli.WrongUsage("--demo is for this machine: give it no --users and no other address")
 		}
