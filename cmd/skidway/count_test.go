@@ -175,7 +175,7 @@ func TestCountPrintsJSON(t *testing.T) {
 		t.Errorf("rows %+v", got.Rows)
 	}
 	got.Summary.Seconds = 0
-	if got.Summary != (summaryJSON{Lines: 4, Counted: 2, Unknown: 1, Unparsable: 1, Private: 1, Files: 1, Failed: 1}) {
+	if got.Summary != (summaryJSON{Lines: 4, Counted: 2, Unknown: 1, Unparsable: 1, Private: 1, Files: 1, Failed: 1, All: 3, PeopleBy: "country,crawler"}) {
 		t.Errorf("summary %+v", got.Summary)
 	}
 	if len(got.Builds) != 1 || got.Builds[0].Lines != 4 || len(got.Problems) != 1 || got.Problems[0].File != "gone.log" {

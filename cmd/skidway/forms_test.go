@@ -137,6 +137,9 @@ type summaryJSON struct {
 	Files      int64   `json:"files"`
 	Partial    int64   `json:"partial"`
 	Failed     int64   `json:"failed"`
+	All        int64   `json:"all"`
+	People     *int64  `json:"people"`
+	PeopleBy   string  `json:"people_by"`
 	Seconds    float64 `json:"seconds"`
 }
 

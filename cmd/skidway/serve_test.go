@@ -175,12 +175,13 @@ func TestWorkerServesTheAPIAndTheDashboard(t *testing.T) {
 	}
 }
 
-func TestWorkerRefusesFlagsOfServersThatItLacks(t *testing.T) {
+func TestFlagsThatHaveNoEffectAreRefused(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.ends(d.run("worker", "--users", "users.yaml"), 2, "--users is for a server")
 	d.ends(d.run("worker", "--serve", "0.0.0.0:0"), 2, "needs --tls-cert")
 	d.ends(d.run("worker", "--dash", "0.0.0.0:0", "--behind-tls"), 2, "needs --users")
+	d.ends(d.run("dash", "--demo", "--redis", "redis://127.0.0.1"), 2, "--demo has a Redis of its own")
 }
 
 func TestServeTakesDeliveriesToHooks(t *testing.T) {
