@@ -77,7 +77,7 @@ func Caller() string {
 
 // shownFlags are the flags whose values an entry has: they select what is changed. Others, such as
 // headers, may be secret.
-var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "name", "scope", "role", "days", "users", "queues", "kinds"}
+var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber"}
 
 // entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {
