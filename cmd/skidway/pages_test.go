@@ -52,7 +52,7 @@ var inDashboard = map[string]struct{ page, text, action, typed string }{
 	"cron run": {page: "/schedules?queue=mail", action: "/schedules/change"}, "cron remove": {page: "/schedules?queue=mail", action: "/schedules/change"},
 	"cron pause": {page: "/schedules?queue=mail", action: "/schedules/change"}, "cron resume": {page: "/schedules?queue=mail", action: "/schedules/change"},
 
-	"logs status": {page: "/channels", text: "1 channel."}, "logs report": {page: "/counts?channel=web&subscriber=countries&from=2026-11-01", text: "United States: 1 request<"}, "logs top": {page: "/counts?channel=web&subscriber=countries&from=2026-11-01", text: "Most requests"}, "logs unsubscribe": {page: "/channels", action: "/channels/drop", typed: "name=countries"},
+	"logs status": {page: "/channels", text: "1 channel."}, "logs report": {page: "/counts?channel=web&subscriber=countries&from=2026-11-01", text: "United States: 1 request<"}, "logs top": {page: "/counts?channel=web&subscriber=countries&from=2026-11-01", text: "Most requests"}, "logs window": {page: "/channels", action: "/channels/window", typed: "window=2GiB"}, "logs unsubscribe": {page: "/channels", action: "/channels/drop", typed: "name=countries"},
 
 	"chat list": {page: "/chats?member=bob", text: "?chat=CHAT"}, "chat members": {page: "/chats?chat=CHAT", text: ">bob<"}, "chat info": {page: "/chats?chat=CHAT", text: "1 message is kept"}, "chat drop": {page: "/chats?chat=CHAT", action: "/chats/drop"},
 }

@@ -24,7 +24,7 @@ var changes = []string{
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
 	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
-	"logs import", "logs reset", "logs unsubscribe", "logs channels delete",
+	"logs import", "logs reset", "logs unsubscribe", "logs window", "logs channels delete",
 	"chat create", "chat drop", "chat join", "chat leave", "chat limit",
 	"mail delete", "mail keep", "mail limit", "dm delete",
 	"room create", "room delete", "room mute", "room unmute", "room retract", "room set",
@@ -54,6 +54,12 @@ func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
 		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args)}))
 	}
+}
+
+// NotAudited returns a context of a run of a change that changes nothing this time, as it only shows
+// what there is.
+func NotAudited(ctx context.Context) context.Context {
+	return context.WithValue(ctx, changeKey{}, nil)
 }
 
 // SetCount sets the number of jobs that a command has changed, for the audit.

@@ -27,7 +27,7 @@ gets every file exactly once, however many workers count for it.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs status --channel web`,
 	})
-	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), top(a), channels(a), export(a), importSources(a), formats(a), explain(a), sample(a), reset(a), unsubscribe(a))
+	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), top(a), channels(a), export(a), importSources(a), formats(a), explain(a), sample(a), reset(a), unsubscribe(a), window(a))
 	return logs
 }
 

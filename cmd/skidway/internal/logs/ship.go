@@ -103,7 +103,7 @@ func (s *shipper) run(ctx context.Context, db *skidway.DB, channel *distribute.C
 	if err := s.prepare(ctx, channel); err != nil {
 		return err
 	}
-	if err := s.checkMemory(ctx, db); err != nil {
+	if err := checkMemory(ctx, s.App, db); err != nil {
 		return err
 	}
 	ctx, stopping, end := s.Console.Listen(ctx)
@@ -213,11 +213,11 @@ func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) erro
 }
 
 // checkMemory warns if Redis can be full before the windows are.
-func (s *shipper) checkMemory(ctx context.Context, db *skidway.DB) error {
+func checkMemory(ctx context.Context, a *cli.App, db *skidway.DB) error {
 	err := distribute.CheckMemory(ctx, db)
 	var tight *distribute.MemoryError
 	if errors.As(err, &tight) {
-		s.Console.Notice("warning: %v; lower the window with --window, or raise maxmemory", tight)
+		a.Console.Notice("warning: %v; lower the window with --window or 'logs window', or raise maxmemory", tight)
 		return nil
 	}
 	return err

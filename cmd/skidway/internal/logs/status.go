@@ -51,15 +51,20 @@ type statusView struct {
 func (v *statusView) table(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "channel %s: files remembered: %s\n", v.channel, humanize.Comma(v.Known))
-	fmt.Fprintf(&text, "window %s  %s of %s\n", bar(v.Used, v.Window, 40), humanize.IBytes(uint64(max(0, v.Used))), humanize.IBytes(uint64(max(0, v.Window))))
+	fmt.Fprintln(&text, v.windowLine())
 	v.shippers(&text)
-	v.files(&text)
+	v.files(&text, v.fileView())
 	v.subscribers(&text)
 	for _, file := range v.Abandoned {
 		fmt.Fprintf(&text, "\ngiven up, to be shipped again: %s", cli.Printable(file))
 	}
 	_, err := fmt.Fprintln(out, strings.TrimRight(text.String(), "\n"))
 	return err
+}
+
+// windowLine returns how full the window is.
+func (v *statusView) windowLine() string {
+	return fmt.Sprintf("window %s  %s of %s", bar(v.Used, v.Window, 40), channelSize(v.Used), channelSize(v.Window))
 }
 
 func (v *statusView) shippers(text *strings.Builder) {
@@ -74,13 +79,14 @@ func (v *statusView) shippers(text *strings.Builder) {
 // maxListed bounds the files in the table.
 const maxListed = 20
 
-func (v *statusView) files(text *strings.Builder) {
+// files prints the files in Redis by a view.
+func (v *statusView) files(text *strings.Builder, view cli.View[distribute.OpenFile]) {
 	if len(v.Open) == 0 {
 		fmt.Fprint(text, "no file waits in Redis\n")
 		return
 	}
 	fmt.Fprintln(text)
-	_ = v.fileView().Table(v.Open[:min(len(v.Open), maxListed)]).Write(text) // a strings.Builder returns no error
+	_ = view.Table(v.Open[:min(len(v.Open), maxListed)]).Write(text) // a strings.Builder returns no error
 	if more := len(v.Open) - maxListed; more > 0 {
 		fmt.Fprintf(text, "and %d more\n", more)
 	}
@@ -185,7 +191,7 @@ func lastSeen(s subscriber) string {
 func (v *statusView) fileView() cli.View[distribute.OpenFile] {
 	type file = distribute.OpenFile
 	return cli.View[file]{
-		{Key: "name", Head: "FILE", Value: func(f file) any { return f.Name }, Cell: func(f file) string { return cli.Tail(f.Name, 26) }},
+		fileName,
 		{Key: "state", Head: "STATE", Value: func(f file) any { return f.State }},
 		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string {
 			if f.Size == 0 { // a stream
@@ -200,7 +206,20 @@ func (v *statusView) fileView() cli.View[distribute.OpenFile] {
 			return humanize.IBytes(uint64(max(0, f.Size)))
 		}},
 		{Key: "since", Value: func(f file) any { return f.Since.UTC() }, Only: "json"},
-		{Key: "waits_for", Head: "WAITS FOR", Value: func(f file) any { return append([]string{}, f.Waiting...) }, Cell: v.waitsFor, Only: "json"},
+		v.waitsColumn(),
+	}
+}
+
+var fileName = cli.Column[distribute.OpenFile]{
+	Key: "name", Head: "FILE", Value: func(f distribute.OpenFile) any { return f.Name },
+	Cell: func(f distribute.OpenFile) string { return cli.Tail(f.Name, 26) },
+}
+
+// waitsColumn is the subscribers that have not counted a file. In CSV each has a row of its own.
+func (v *statusView) waitsColumn() cli.Column[distribute.OpenFile] {
+	return cli.Column[distribute.OpenFile]{
+		Key: "waits_for", Head: "WAITS FOR", Only: "json", Cell: v.waitsFor,
+		Value: func(f distribute.OpenFile) any { return append([]string{}, f.Waiting...) },
 	}
 }
 
@@ -214,27 +233,13 @@ func (v *statusView) waitsFor(f distribute.OpenFile) string {
 
 // csv prints one figure a line, so that all kinds of rows have the same columns.
 func (v *statusView) csv(out io.Writer) error {
-	rows := [][]string{{"kind", "name", "figure", "value"}}
+	rows := v.windowFigures()
 	add := func(cells ...string) { rows = append(rows, cells) }
-	addAll := func(kind string, keys, record []string) {
-		for i, key := range keys[1:] {
-			add(kind, record[0], key, record[1+i])
-		}
-	}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	add("channel", v.channel, "window", number(v.Window))
-	add("channel", v.channel, "used", number(v.Used))
-	add("channel", v.channel, "remembered", number(v.Known))
-	files := v.fileView().CSV(v.Open)
-	for i, f := range v.Open {
-		addAll("file", files[0], files[1+i])
-		for _, name := range f.Waiting {
-			add("file", f.Name, "waits_for", name)
-		}
-	}
+	add("channel", v.channel, "remembered", strconv.FormatInt(v.Known, 10))
+	rows = append(rows, v.fileFigures(v.fileView())...)
 	subscribers := v.subscriberView().CSV(v.Subscribers)
 	for _, record := range subscribers[1:] {
-		addAll("subscriber", subscribers[0], record)
+		rows = append(rows, figureRows("subscriber", subscribers[0], record)...)
 	}
 	for _, shipper := range v.Shippers {
 		add("shipper", shipper, "state", "shipping")
@@ -245,12 +250,46 @@ func (v *statusView) csv(out io.Writer) error {
 	return cli.WriteCSV(out, rows)
 }
 
+// windowFigures returns the heading, and the rows of the window.
+func (v *statusView) windowFigures() [][]string {
+	return [][]string{
+		{"kind", "name", "figure", "value"},
+		{"channel", v.channel, "window", strconv.FormatInt(v.Window, 10)},
+		{"channel", v.channel, "used", strconv.FormatInt(v.Used, 10)},
+	}
+}
+
+// fileFigures returns the rows of the files in Redis.
+func (v *statusView) fileFigures(view cli.View[distribute.OpenFile]) (rows [][]string) {
+	files := view.CSV(v.Open)
+	for i, f := range v.Open {
+		rows = append(rows, figureRows("file", files[0], files[1+i])...)
+		for _, name := range f.Waiting {
+			rows = append(rows, []string{"file", f.Name, "waits_for", name})
+		}
+	}
+	return rows
+}
+
+// figureRows returns a row for each value of a record behind its name.
+func figureRows(kind string, keys, record []string) (rows [][]string) {
+	for i, key := range keys[1:] {
+		rows = append(rows, []string{kind, record[0], key, record[1+i]})
+	}
+	return rows
+}
+
 func (v *statusView) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
 		{Key: "channel", Value: v.channel}, {Key: "now", Value: v.Now.UTC()},
-		{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}},
+		v.windowObject(),
 		{Key: "remembered", Value: v.Known},
 		{Key: "files", Value: v.fileView().Objects(v.Open)}, {Key: "subscribers", Value: v.subscriberView().Objects(v.Subscribers)},
 		{Key: "shippers", Value: append([]string{}, v.Shippers...)}, {Key: "abandoned", Value: append([]string{}, v.Abandoned...)},
 	})
+}
+
+// windowObject is the window in JSON.
+func (v *statusView) windowObject() cli.Field {
+	return cli.Field{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}}
 }
