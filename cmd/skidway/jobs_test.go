@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +210,49 @@ func TestSingleJobsAreChanged(t *testing.T) {
 	}
 }
 
+func TestDelayedJobsAreRescheduled(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	server := d.serve([]string{"view:*", "operate:*"})
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, os.WriteFile(token, []byte(server.token), 0o600))
+	due := func(id string) time.Time {
+		t.Helper()
+		job, err := d.client.Get(t.Context(), id)
+		put(t, err)
+		return job.Due
+	}
+	for name, flags := range map[string][]string{"directly": nil, "through a server": {"--server", server.url, "--token", "@" + token}} {
+		run := d.run
+		if flags != nil {
+			run = func(args ...string) outcome { return inProcess(t, append(args, flags...)) }
+		}
+		one, other, waits := d.add("a", queue.Options{Delay: time.Hour}), d.add("a", queue.Options{Delay: time.Hour}), d.add("a", queue.Options{})
+		at := "2055-11-30T08:00:00Z"
+		if o := run("jobs", "reschedule", one, other, "--at", at); o.stdout != one+" is due at "+at+"\n"+other+" is due at "+at+"\n" {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if got := due(other).UTC().Format(time.RFC3339); got != at {
+			t.Errorf("%s: due at %s", name, got)
+		}
+		before, err := d.client.Now(t.Context(), "mail")
+		put(t, err)
+		if o := run("jobs", "reschedule", one, "--in", "2h"); o.stdout != one+" is due in 2h0m0s\n" {
+			t.Errorf("%s: %+v", name, o)
+		}
+		after, err := d.client.Now(t.Context(), "mail")
+		put(t, err)
+		if got := due(one); got.Before(before.Add(2*time.Hour).Truncate(time.Millisecond)) || got.After(after.Add(2*time.Hour)) {
+			t.Errorf("%s: due at %s, two hours after %s and before %s", name, got, before, after)
+		}
+		o := run("jobs", "reschedule", waits, "mail:0:n1-0", other, "--in", "1h")
+		d.ends(o, cli.ExitFailed, "2 of 3 jobs failed, the others are done")
+		hasLine(t, o.stderr, waits, "it is waiting")
+		hasLine(t, o.stderr, "mail:0:n1-0", "finished or unknown")
+		d.ends(run("jobs", "reschedule", one, "--at", "2999-01-01T00:00:00Z"), cli.ExitUsage, "more than 100 years away")
+	}
+}
+
 func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
@@ -221,10 +266,13 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 		"jobs list mail --state asleep":           "want one of",
 		"jobs list":                               "missing QUEUE",
 		"jobs show":                               "missing ID",
-		"queues purge mail --state active":        "want one of",
-		"workers stop":                            "give NAMEs of workers or --all",
-		"workers quiet w --all":                   "give NAMEs of workers or --all",
-		"jobs list mail --older-than yesterday":   "length of time",
+		"jobs reschedule --in 1h":                 "missing ID",
+		"jobs reschedule mail:0:d1":               "give --in TIME or --at TIME",
+		"jobs reschedule mail:0:d1 --in 1h --at 2026-11-30T08:00:00Z": "give --in TIME or --at TIME",
+		"queues purge mail --state active":                            "want one of",
+		"workers stop":                                                "give NAMEs of workers or --all",
+		"workers quiet w --all":                                       "give NAMEs of workers or --all",
+		"jobs list mail --older-than yesterday":                       "length of time",
 	} {
 		d.ends(d.run(strings.Fields(args)...), cli.ExitUsage, want)
 	}

@@ -20,7 +20,7 @@ import (
 // messages that are added, and the processes that work on jobs and logs, are not among them.
 var changes = []string{
 	"queues pause", "queues resume", "queues purge", "queues delete",
-	"jobs retry", "jobs run-now", "jobs priority", "jobs cancel", "jobs delete",
+	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs cancel", "jobs delete",
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
 	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
@@ -81,9 +81,9 @@ func Caller() string {
 	return name + "@" + host
 }
 
-// shownFlags are the flags whose values an entry has: they select what is changed. Others, such as
-// headers, may be secret.
-var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber"}
+// shownFlags are the flags whose values an entry has: they select what is changed, and to what. Others,
+// such as headers, may be secret.
+var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "in", "at", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber"}
 
 // entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {

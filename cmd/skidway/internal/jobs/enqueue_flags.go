@@ -34,8 +34,7 @@ func (f *jobFlags) add(c *cobra.Command) {
 	f.headers = headers{}
 	flags := c.Flags()
 	flags.Var(&f.priority, "priority", "priority in the queue")
-	flags.Var(&f.in, "in", "delay before the job runs, such as 10m")
-	flags.Var(&f.at, "at", "time when the job runs, as 2026-11-30T08:00:00Z, or in this machine's zone \"2026-11-30 08:00\"")
+	addTimes(c, &f.in, &f.at)
 	flags.StringVar(&f.unique, "unique", "", "`KEY` that only one job of the queue can hold at a time")
 	flags.Var(&f.uniqueFor, "unique-for", "time to hold the key (default: until the job has ended)")
 	flags.Var(&f.maxAttempts, "max-attempts", "failed attempts until the job is dead (default: set by the worker)")
@@ -44,6 +43,12 @@ func (f *jobFlags) add(c *cobra.Command) {
 	flags.Var(&f.headers, "header", "`NAME=VALUE` header of the job; may be repeated")
 	flags.StringVar(&f.then, "then", "", "`JOBS` to add when this one has succeeded: a JSON list, or @FILE")
 	cli.Complete(c, "priority", f.priority.Words...)
+}
+
+// addTimes adds the flags with the time when a job runs.
+func addTimes(c *cobra.Command, in *cli.Span, at *timeFlag) {
+	c.Flags().Var(in, "in", "delay before the job runs, such as 10m")
+	c.Flags().Var(at, "at", "time when the job runs, as 2026-11-30T08:00:00Z, or in this machine's zone \"2026-11-30 08:00\"")
 }
 
 func (f *jobFlags) get() (queue.Options, error) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,7 @@ type service interface {
 	Cancel(ctx context.Context, id string) (active bool, err error)
 	Delete(ctx context.Context, id string) error
 	SetPriority(ctx context.Context, id string, priority queue.Priority) error
+	Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) error // at, unless in is above zero
 
 	Ask(context.Context, ops.Change) (*ops.Question, error)
 	Begin(context.Context, *ops.Question) (operationRun, error)
@@ -168,6 +170,18 @@ func (d direct) Delete(ctx context.Context, id string) error { return d.Client.D
 
 func (d direct) SetPriority(ctx context.Context, id string, priority queue.Priority) error {
 	return d.Client.SetPriority(ctx, id, priority)
+}
+
+func (d direct) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) error {
+	if in > 0 {
+		name, _, _ := strings.Cut(id, ":")
+		now, err := d.ops.Now(ctx, name)
+		if err != nil {
+			return err
+		}
+		at = now.Add(in)
+	}
+	return d.Client.Reschedule(ctx, id, at)
 }
 
 func (d direct) RunNow(ctx context.Context, id string) error {

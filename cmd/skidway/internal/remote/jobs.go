@@ -170,6 +170,13 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority queue.Prio
 	return err
 }
 
+// Reschedule changes the time of a delayed job: to the time that is in from now on by Redis's clock
+// or, if in is zero, to at.
+func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) error {
+	_, err := c.changeJob(ctx, id, "reschedule", api.Reschedule{In: api.Duration(in), At: at})
+	return err
+}
+
 // Ask is [ops.Operations.Ask].
 func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, error) {
 	body := newOperation(change)
