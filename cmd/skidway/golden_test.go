@@ -316,7 +316,7 @@ func TestGoldenJobs(t *testing.T) {
 func TestGoldenJobsThroughAServer(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	server := d.serve([]string{"view:*", "operate:*", "admin:*", "enqueue:*", "enqueue:*:http.request", "enqueue:*:exec.run"})
+	server := d.serve([]string{"view:*", "operate:*", "admin:*", "enqueue:*", "enqueue:*:email.send", "enqueue:*:http.request", "enqueue:*:exec.run"})
 	s := jobsSession(t, d)
 	write(t, s.folder, "token", server.token+"\n")
 	s.server = []string{"--server", server.url, "--token", "@" + filepath.Join(s.folder, "token")}

@@ -253,6 +253,52 @@ func TestDelayedJobsAreRescheduled(t *testing.T) {
 	}
 }
 
+func TestCopyOfAJobHasItsOptionsButForThoseGiven(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	server := d.serve([]string{"view:*", "operate:*", "enqueue:*"})
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, os.WriteFile(token, []byte(server.token), 0o600))
+	for name, flags := range map[string][]string{"directly": {"--redis", d.url}, "through a server": {"--server", server.url, "--token", "@" + token}} {
+		run := func(args ...string) outcome { return inProcess(t, append(args, flags...)) }
+		id := d.addDead("a", "x", queue.Options{MaxAttempts: 3, Timeout: time.Minute, Headers: map[string]string{"a": "b"}, Unique: queue.Unique{Key: "held-" + name}})
+		copied := func(args ...string) *queue.Job {
+			t.Helper()
+			o := run(append([]string{"jobs", "copy", id}, args...)...)
+			job, err := d.client.Get(t.Context(), strings.TrimSpace(o.stdout))
+			if err != nil {
+				t.Fatalf("%s: %+v: %v", name, o, err)
+			}
+			return job
+		}
+		same := copied("--unique", "")
+		if same.Kind != "a" || same.Queue != "mail" || same.State != queue.Waiting || same.Priority != queue.High || same.MaxAttempts != 3 || same.Timeout != time.Minute || same.Headers["a"] != "b" || same.Unique.Key != "" {
+			t.Errorf("%s: %+v", name, same)
+		}
+		other := copied(`{"n":9007199254740995}`, "--queue", "other", "--priority", "low", "--in", "1h", "--unique", "k-"+name, "--unique-for", "2h", "--max-attempts", "7",
+			"--timeout", "30s", "--retain", "24h", "--header", "c=d", "--deadline", "2055-11-30T08:00:00Z")
+		if string(other.Args) != `{"n":9007199254740995}` || other.Queue != "other" || other.State != queue.Delayed || other.Priority != queue.Low || other.MaxAttempts != 7 ||
+			other.Timeout != 30*time.Second || other.Retain != 24*time.Hour || len(other.Headers) != 1 || other.Headers["c"] != "d" || other.Deadline.Year() != 2055 ||
+			other.Unique != (queue.Unique{Key: "k-" + name, Scope: queue.ForDuration, For: 2 * time.Hour}) {
+			t.Errorf("%s: %+v", name, other)
+		}
+		if at := copied("--unique", "", "--at", "2055-11-30T08:00:00Z"); at.Due.UTC().Format(time.RFC3339) != "2055-11-30T08:00:00Z" {
+			t.Errorf("%s: %+v", name, at)
+		}
+		if secret := copied(`"s3cret"`, "--queue", "other", "--unique", ""); string(secret.Args) != `"s3cret"` {
+			t.Errorf("%s: %+v", name, secret)
+		}
+		if scoped := copied("--unique", "w-"+name, "--unique-scope", "waiting"); scoped.Unique.Scope != queue.WhileWaiting {
+			t.Errorf("%s: %+v", name, scoped)
+		}
+		d.ends(run("jobs", "copy", "mail:0:n1-0"), cli.ExitFailed, "mail:0:n1-0", "finished or unknown")
+		d.ends(run("jobs", "copy", id, "--in", "1h", "--at", "2055-11-30T08:00:00Z"), cli.ExitUsage, "give one of them")
+	}
+	if o := d.must("audit", "-o", "csv"); strings.Contains(o.stdout, "s3cret") || !strings.Contains(o.stdout, "jobs copy,other,") {
+		t.Error(o.stdout)
+	}
+}
+
 func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
@@ -266,6 +312,9 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 		"jobs list mail --state asleep":           "want one of",
 		"jobs list":                               "missing QUEUE",
 		"jobs show":                               "missing ID",
+		"jobs copy":                               "missing ID",
+		"jobs copy mail:0:n1-0 {":                 "ARGS are not JSON",
+		"jobs copy mail:0:n1-0 --unique-for 1h":   "go with --unique KEY",
 		"jobs reschedule --in 1h":                 "missing ID",
 		"jobs reschedule mail:0:d1":               "give --in TIME or --at TIME",
 		"jobs reschedule mail:0:d1 --in 1h --at 2026-11-30T08:00:00Z": "give --in TIME or --at TIME",

@@ -41,7 +41,7 @@ var inDashboard = map[string]struct{ page, text, action, typed string }{
 
 	"jobs list": {page: "/jobs?queue=mail&state=waiting", text: "email.send"}, "jobs show": {page: "/jobs/DELAYED", text: "email.send"}, "jobs logs": {page: "/jobs/ACTIVE", text: "Log lines"}, "jobs running": {page: "/workers", text: "ACTIVE"},
 	"jobs retry": {page: "/jobs/DEAD", action: "/jobs/DEAD/retry"}, "jobs run-now": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/run-now"}, "jobs reschedule": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/reschedule", typed: "at=15m"}, "jobs cancel": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/cancel"},
-	"jobs priority": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/priority", typed: "priority=high"}, "jobs delete": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/delete"},
+	"jobs priority": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/priority", typed: "priority=high"}, "jobs copy": {page: "/jobs/DEAD/copy", action: "/jobs/DEAD/copy", typed: "queue=mail&priority=high&args={}"}, "jobs delete": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/delete"},
 
 	"operations list": {page: "/operations", text: "Delete waiting jobs"}, "operations show": {page: "/operations", text: "0 of 1"},
 	"operations stop": {page: "/operations", action: "/operations/change"}, "operations continue": {page: "/operations", action: "/operations/change"},

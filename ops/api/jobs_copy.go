@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -52,7 +51,7 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
-	job, err := edit.job()
+	job, err := ops.CopyJob(original, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -103,35 +102,4 @@ func (e *jobEdit) restoreHeaders() error {
 	text, err := json.Marshal(headers)
 	e.changes["headers"] = text
 	return err
-}
-
-// job returns a new job like the original, with the changes. A deadline is not copied.
-func (e *jobEdit) job() (job queue.NewJob, err error) {
-	original := e.original
-	text, err := json.Marshal(queue.NewJob{Args: queue.Raw(original.Kind, []byte("{}")), Options: queue.Options{
-		Queue: original.Queue, Priority: original.Priority, MaxAttempts: original.MaxAttempts, Timeout: original.Timeout,
-		Unique: original.Unique, Retain: original.Retain, Headers: original.Headers, Then: original.Then,
-	}})
-	if err != nil {
-		return job, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return job, err
-	}
-	if _, other := e.changes["unique"]; other {
-		delete(fields, "unique_for")
-		delete(fields, "unique_scope")
-	}
-	maps.Copy(fields, e.changes)
-	if text, err = json.Marshal(fields); err != nil {
-		return job, err
-	}
-	if err := json.Unmarshal(text, &job); err != nil {
-		return job, err
-	}
-	if _, changed := e.changes["args"]; !changed {
-		job.Args = queue.Raw(original.Kind, original.Args) // also those that are no JSON
-	}
-	return job, nil
 }

@@ -74,7 +74,15 @@ type copyData struct {
 
 // Shell returns the command that adds such a job, whose args it reads from standard input.
 func (d copyData) Shell() string {
-	return command("enqueue", d.Queue, d.Kind, "-") + " < args.json"
+	words, input := []string{"jobs", "copy", d.ID}, ""
+	if !d.Binary {
+		words, input = append(words, "-"), " < args.json"
+	}
+	words = append(words, "--queue", d.Queue)
+	if d.Unique.Key != "" {
+		words = append(words, "--unique", "") // the form copies no unique key
+	}
+	return command(words...) + input
 }
 
 // copyPage is the form for a changed copy of a job.

@@ -16,11 +16,11 @@ import (
 	"skidway/ops/access"
 )
 
-// changes are the commands that the audit has entries of: those that change what there is. Jobs and
-// messages that are added, and the processes that work on jobs and logs, are not among them.
+// changes are the commands that the audit has entries of: those that change what there is, or copy it.
+// Jobs that are enqueued, messages that are sent, and the processes that work on jobs and logs, are not among them.
 var changes = []string{
 	"queues pause", "queues resume", "queues purge", "queues delete",
-	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs cancel", "jobs delete",
+	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs copy", "jobs cancel", "jobs delete",
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
 	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
@@ -88,6 +88,9 @@ var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-tha
 // entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {
 	e := access.Entry{Who: Caller(), From: "command line", Action: pathOf(c)}
+	if e.Action == "jobs copy" {
+		args = args[:min(1, len(args))] // without the args of the copy, which may be secret
+	}
 	var words []string
 	for _, arg := range args {
 		if !strings.HasPrefix(arg, "{") && !strings.HasPrefix(arg, "[") {
@@ -112,7 +115,7 @@ func entryOf(c *cobra.Command, args []string) access.Entry {
 	switch name, _, isID := strings.Cut(names, ":"); {
 	case strings.HasPrefix(e.Action, "queues "):
 		e.Queue = names
-	case isID && (strings.HasPrefix(e.Action, "jobs ") || strings.HasPrefix(e.Action, "operations ")):
+	case isID && e.Queue == "" && (strings.HasPrefix(e.Action, "jobs ") || strings.HasPrefix(e.Action, "operations ")):
 		e.Queue = name
 	}
 	return e

@@ -141,23 +141,35 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.New
 	}
 	text := []byte("{}")
 	if len(args) > 1 {
-		text = []byte(args[1])
-		if args[1] == "-" {
-			var err error
-			if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), queue.DefaultMaxPayload+1)); err != nil {
-				return queue.NewJob{}, fmt.Errorf("read ARGS from standard input: %w", err)
-			}
+		var err error
+		if text, err = readArgs(c, args[1]); err != nil {
+			return queue.NewJob{}, err
 		}
 	}
 	if len(text) <= queue.DefaultMaxPayload { // otherwise the client refuses it
-		if err := checkJSON(text); err != nil {
-			return queue.NewJob{}, cli.WrongUsage("ARGS %w", err)
-		}
 		if err := kinds.Check(args[0], text); err != nil {
 			return queue.NewJob{}, cli.WrongUsage("%w", err)
 		}
 	}
 	return queue.NewJob{Args: queue.Raw(args[0], text), Options: options}, nil
+}
+
+// readArgs returns the args of a job, which are read from standard input for -. They are JSON, or larger
+// than a job may have.
+func readArgs(c *cobra.Command, arg string) ([]byte, error) {
+	text := []byte(arg)
+	if arg == "-" {
+		var err error
+		if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), queue.DefaultMaxPayload+1)); err != nil {
+			return nil, fmt.Errorf("read ARGS from standard input: %w", err)
+		}
+	}
+	if len(text) <= queue.DefaultMaxPayload {
+		if err := checkJSON(text); err != nil {
+			return nil, cli.WrongUsage("ARGS %w", err)
+		}
+	}
+	return text, nil
 }
 
 // checkJSON returns an error with the position at which text stops being JSON.

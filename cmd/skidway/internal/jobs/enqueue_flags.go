@@ -30,6 +30,12 @@ type jobFlags struct {
 }
 
 func (f *jobFlags) add(c *cobra.Command) {
+	f.addOptions(c)
+	c.Flags().StringVar(&f.then, "then", "", "`JOBS` to add when this one has succeeded: a JSON list, or @FILE")
+}
+
+// addOptions adds the flags that a copy of a job has too.
+func (f *jobFlags) addOptions(c *cobra.Command) {
 	f.priority = cli.Choice{Word: "normal", Words: []string{"high", "normal", "low"}}
 	f.headers = headers{}
 	flags := c.Flags()
@@ -41,7 +47,6 @@ func (f *jobFlags) add(c *cobra.Command) {
 	flags.Var(&f.timeout, "timeout", "longest duration of an attempt (default: set by the worker)")
 	flags.Var(&f.retain, "retain", "time to keep the finished job with its result (default: not kept)")
 	flags.Var(&f.headers, "header", "`NAME=VALUE` header of the job; may be repeated")
-	flags.StringVar(&f.then, "then", "", "`JOBS` to add when this one has succeeded: a JSON list, or @FILE")
 	cli.Complete(c, "priority", f.priority.Words...)
 }
 

@@ -21,7 +21,7 @@ import (
 func Jobs(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "jobs",
-		Short: "Lists, shows, retries, reschedules, cancels and deletes jobs",
+		Short: "Lists, shows, changes, copies and deletes jobs",
 		Long: `Lists jobs, shows them and changes them: single jobs by their ids, or many by
 queue, state and other filters. A command that changes many jobs first prints
 their number and asks for confirmation.`,
@@ -29,7 +29,7 @@ their number and asks for confirmation.`,
   skidway jobs show mail:0:n1795299599363-0
   skidway jobs retry --queue mail --error "connection refused"`,
 	})
-	c.AddCommand(jobsList(a), jobsRunning(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsReschedule(a), jobsCancel(a), jobsDelete(a), jobsPriority(a))
+	c.AddCommand(jobsList(a), jobsRunning(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsReschedule(a), jobsCancel(a), jobsDelete(a), jobsPriority(a), jobsCopy(a))
 	return c
 }
 

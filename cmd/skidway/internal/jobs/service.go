@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"skidway/cmd/skidway/internal/remote"
 	"skidway/ops"
 	"skidway/queue"
+	"skidway/workers/kinds"
 )
 
 // A service answers for the queues of a Redis: [direct], or through a server ([viaServer]).
@@ -28,7 +30,8 @@ type service interface {
 
 	Enqueue(context.Context, queue.Args, *queue.Options) (id string, err error)
 	EnqueueMany(context.Context, []queue.NewJob) []queue.Result // of one queue
-	Validate(queue.NewJob) error                                // sends nothing
+	Copy(ctx context.Context, id string, changes map[string]json.RawMessage) (added string, err error)
+	Validate(queue.NewJob) error // sends nothing
 	Wait(ctx context.Context, id string) (*queue.Job, error)
 
 	Search(ctx context.Context, name string, options ops.SearchOptions) (*ops.SearchPage, error)
@@ -170,6 +173,24 @@ func (d direct) Delete(ctx context.Context, id string) error { return d.Client.D
 
 func (d direct) SetPriority(ctx context.Context, id string, priority queue.Priority) error {
 	return d.Client.SetPriority(ctx, id, priority)
+}
+
+// Copy adds a copy of a job, with changes as [ops.CopyJob] takes them.
+func (d direct) Copy(ctx context.Context, id string, changes map[string]json.RawMessage) (string, error) {
+	original, err := d.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	job, err := ops.CopyJob(original, changes)
+	if err != nil {
+		return "", err
+	}
+	if args, changed := changes["args"]; changed {
+		if err := kinds.Check(original.Kind, args); err != nil {
+			return "", cli.WrongUsage("%w", err)
+		}
+	}
+	return d.Client.Enqueue(ctx, job.Args, &job.Options)
 }
 
 func (d direct) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) error {

@@ -2,7 +2,8 @@
 //
 // Its errors are those of the packages that answer directly, such as [queue.ErrNoJob], so that
 // commands treat both alike. A server that can't be reached is a [cli.UnreachableServerError]. Changes
-// that add jobs have an Idempotency-Key, and are repeated when their answers were lost.
+// that add jobs, other than copies, have an Idempotency-Key, and are repeated when their answers were
+// lost.
 package remote
 
 import (

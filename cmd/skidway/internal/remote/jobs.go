@@ -177,6 +177,13 @@ func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at
 	return err
 }
 
+// Copy adds a copy of a job, with changes as the API takes them, and returns its id.
+func (c *Client) Copy(ctx context.Context, id string, changes map[string]json.RawMessage) (string, error) {
+	var added api.Added
+	err := c.server.post(ctx, path("jobs", id, "copy"), changes, &added)
+	return added.ID, err
+}
+
 // Ask is [ops.Operations.Ask].
 func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, error) {
 	body := newOperation(change)
