@@ -60,7 +60,9 @@ func scopesOf(actions []Action, queues, kinds []string) (scopes []Scope) {
 }
 
 // May reports whether p may do something with a queue; with [All], whether it may do it with
-// every queue, which Redis, workers' names, channels, chats and the audit need.
+// every queue, which Redis, channels, chats and the audit need. The dashboard shows workers' names
+// and hosts to those who have it for [View], and to those who may operate all queues of the worker,
+// so that they can make it quiet.
 func (p *Principal) May(action Action, queue string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(s Scope) bool { return s.covers(action, queue) })
 }

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -27,7 +28,9 @@ type workersData struct {
 type workerRow struct {
 	*ops.Worker
 	ID      string // of the question
-	Short   string // the host, or the name
+	Key     string // of the row and its live values
+	Named   bool   // whether the principal sees its name and host
+	Short   string // the host, or the name, or what replaces them
 	Badge   Badge
 	Served  []ServedQueue
 	Longest time.Duration // that it has held a job
@@ -63,14 +66,22 @@ func workersPage(p *page) error {
 		fleet = whole.Within(queueNames(p))
 	}
 	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions(), Problems: fleet.Unreadable}
-	lacks := map[string]bool{} // workers that also serve queues on which the principal lacks the right
+	signalled, named := map[string]bool{}, map[string]bool{} // by all queues of the workers
 	for _, worker := range whole.Workers {
-		lacks[worker.Name] = !maySignal(p, worker)
+		signalled[worker.Name], named[worker.Name] = maySignal(p, worker), namesWorker(p, worker)
+	}
+	keys := map[string]string{}
+	for i, worker := range fleet.Workers {
+		keys[worker.Name] = worker.Name
+		if !named[worker.Name] {
+			keys[worker.Name] = "unnamed " + words.Text(i+1)
+		}
 	}
 	held, slots := 0, 0
 	for i, worker := range fleet.ByTrouble() {
-		row := newWorkerRow(p, i, worker, fleet, data.Versions)
-		if lacks[worker.Name] {
+		row := workerRow{Worker: worker, ID: "tell-" + words.Text(i), Key: keys[worker.Name], Named: named[worker.Name]}
+		row.fill(p, fleet, data.Versions)
+		if !signalled[worker.Name] {
 			row.Why = words.T("workers.lacks")
 		}
 		data.Rows = append(data.Rows, row)
@@ -86,7 +97,9 @@ func workersPage(p *page) error {
 			return err
 		}
 		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.Redactor().Text(strings.ToValidUTF8(string(progress), "�"))}
-		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
+		if pool := (queue.WorkerInfo{Name: job.Worker}).Pool(); named[pool] {
+			row.Worker = pool
+		}
 		p.row("longest", job.ID)
 		data.Longest = append(data.Longest, row)
 	}
@@ -95,26 +108,25 @@ func workersPage(p *page) error {
 	return nil
 }
 
-// newWorkerRow returns the row of a worker.
-func newWorkerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) workerRow {
-	row := workerRow{Worker: worker, ID: "tell-" + words.Text(i), Short: worker.Host, Badge: workerBadge(p, worker)}
-	if row.Short == "" {
-		row.Short = worker.Name
+// fill sets what a row shows of its worker.
+func (r *workerRow) fill(p *page, fleet *ops.Fleet, versions []string) {
+	r.Short = words.T("workers.unnamed")
+	if r.Named {
+		r.Short = cmp.Or(r.Host, r.Name)
 	}
-	for _, name := range worker.QueueNames() {
+	for _, name := range r.QueueNames() {
 		served := ServedQueue{Name: name}
 		if queue.CheckQueueName(name) == nil && p.Who.May(access.View, name) {
 			served.Href = p.QueueLink(name, "")
 		}
-		row.Served = append(row.Served, served)
+		r.Served = append(r.Served, served)
 	}
-	if len(worker.Jobs) > 0 {
-		row.Longest = fleet.Now.Sub(worker.Jobs[0].Taken)
+	if len(r.Jobs) > 0 {
+		r.Longest = fleet.Now.Sub(r.Jobs[0].Taken)
 	}
-	row.Badge = p.LiveBadge("worker "+worker.Name, row.Badge)
-	row.Odd = len(versions) > 1 && worker.Version != versions[0]
-	p.recorder.row("workers", worker.Name)
-	return row
+	r.Badge = p.LiveBadge("worker "+r.Key, workerBadge(p, r.Worker))
+	r.Odd = len(versions) > 1 && r.Version != versions[0]
+	p.recorder.row("workers", r.Key)
 }
 
 // maxState is the length above which the state that a worker reports is cut.
@@ -136,10 +148,24 @@ func workerBadge(p *page, worker *ops.Worker) Badge {
 }
 
 // maySignal reports whether the principal may make a worker quiet or stop it: it must operate all
-// queues that it serves.
+// queues that it serves, or every queue if they are not known.
 func maySignal(p *page, worker *ops.Worker) bool {
-	return p.Who.May(access.Operate, access.All) ||
-		!slices.ContainsFunc(worker.QueueNames(), func(name string) bool { return !p.Who.May(access.Operate, name) })
+	return p.Who.May(access.Operate, access.All) || len(worker.Queues) > 0 &&
+		!slices.ContainsFunc(worker.Queues, func(name string) bool { return !p.Who.May(access.Operate, name) })
+}
+
+// namesWorker reports whether the principal sees the name and the host of a worker: it may view every
+// queue, or tell the worker something, which its name is needed for.
+func namesWorker(p *page, worker *ops.Worker) bool {
+	return p.Who.May(access.View, access.All) || maySignal(p, worker)
+}
+
+// NameOf returns the name of a worker, or what replaces it for a principal that does not see it.
+func (p *page) NameOf(worker *ops.Worker) string {
+	if namesWorker(p, worker) {
+		return worker.Name
+	}
+	return words.T("workers.unnamed")
 }
 
 // signals are what a worker can be told.

@@ -60,11 +60,27 @@ func TestWorkersAreShownAndTold(t *testing.T) {
 
 	f.who = principal(t, "view:mail", "operate:mail")
 	page = f.get("/workers")
-	f.want(page, http.StatusOK, "mta-1", "app-1", `disabled title="Your role may not operate all queues`)
-	if strings.Contains(page.body, "docs") || strings.Contains(page.body, "app-2") || strings.Contains(page.body, "pdf") {
-		t.Errorf("other queues are shown: %s", page.body)
+	f.want(page, http.StatusOK, "mta-1", ">a worker<", `disabled title="Your role may not operate all queues`)
+	for _, hidden := range []string{"docs", "app-2", "pdf", "app-1", ">app<"} {
+		if strings.Contains(page.body, hidden) {
+			t.Errorf("%s is shown, of queues of others: %s", hidden, page.body)
+		}
+	}
+	page = f.get("/queues/mail")
+	f.want(page, http.StatusOK, "<dt>mta-1</dt>", "<dt>a worker</dt>")
+	if strings.Contains(page.body, "app-1") || strings.Contains(page.body, ">app<") {
+		t.Errorf("a worker that also serves queues of others is named: %s", page.body)
 	}
 	f.want(f.post("/workers/signal", url.Values{"worker": {"app-1"}, "do": {"stop"}}), http.StatusForbidden)
 	f.want(f.post("/workers/signal", url.Values{"worker": {"none"}, "do": {"stop"}}), http.StatusForbidden)
 	f.want(f.follow(f.post("/workers/signal", url.Values{"worker": {"mta-1"}, "do": {"stop"}})), http.StatusOK, "is told to stop")
+
+	f.who = principal(t, "view:mail", "view:docs") // all queues of both, but only to look at
+	for _, path := range []string{"/workers", "/queues/mail"} {
+		if page = f.get(path); strings.Contains(page.body, "mta-1") || strings.Contains(page.body, "app-1") || strings.Contains(page.body, ">app<") {
+			t.Errorf("%s names workers to a user who may not tell them anything: %s", path, page.body)
+		}
+	}
+	f.who = principal(t, "view:*")
+	f.want(f.get("/workers"), http.StatusOK, "mta-1", "app-1", ">app<")
 }
