@@ -228,3 +228,26 @@ func TestQueuesDeleteAsksAndRefusesWhatIsInUse(t *testing.T) {
 		t.Errorf("%q are left", keys)
 	}
 }
+
+func TestRetentionIsShownAndSet(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.add("a", queue.Options{})
+	d.must("queues", "retention", "mail", "--dead-jobs", "10", "--dead-age", "720h", "--results-bytes", "20MiB", "--yes")
+	d.must("queues", "retention", "mail", "--dead-jobs", "20", "--yes")
+	want := queue.Retention{Dead: queue.RetentionLimit{Jobs: 20, Age: 720 * time.Hour}, Results: queue.RetentionLimit{Bytes: 20 << 20}}
+	if kept, _, err := d.queue().Queue.Retention(t.Context()); err != nil || kept != want {
+		t.Errorf("%+v, %v", kept, err)
+	}
+	if o := d.must("queues", "retention", "mail", "-o", "csv"); o.stdout != "kept,jobs,bytes,age_seconds\ndead,20,0,2592000.000\nresults,0,20971520,0.000\n" {
+		t.Errorf("%s", o.stdout)
+	}
+	d.must("queues", "retention", "mail", "--defaults", "--results-jobs", "5", "--yes")
+	if kept, _, err := d.queue().Queue.Retention(t.Context()); err != nil || kept != (queue.Retention{Results: queue.RetentionLimit{Jobs: 5}}) {
+		t.Errorf("%+v, %v", kept, err)
+	}
+	d.ends(d.run("queues", "retention", "mail", "--defaults"), cli.ExitUsage, "Set the limits of queue mail")
+	if o := d.must("audit", "-o", "csv"); strings.Count(o.stdout, "queues retention,mail,") != 8 || !strings.Contains(o.stdout, "--dead-jobs=20") {
+		t.Errorf("%s", o.stdout)
+	}
+}

@@ -19,7 +19,7 @@ import (
 // changes are the commands that the audit has entries of: those that change what there is, or copy it.
 // Jobs that are enqueued, messages that are sent, and the processes that work on jobs and logs, are not among them.
 var changes = []string{
-	"queues pause", "queues resume", "queues purge", "queues delete",
+	"queues pause", "queues resume", "queues retention", "queues purge", "queues delete",
 	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs copy", "jobs cancel", "jobs delete",
 	"operations stop", "operations continue",
 	"workers quiet", "workers stop",
@@ -83,7 +83,8 @@ func Caller() string {
 
 // shownFlags are the flags whose values an entry has: they select what is changed, and to what. Others,
 // such as headers, may be secret.
-var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "in", "at", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber"}
+var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "in", "at", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber",
+	"defaults", "dead-jobs", "dead-bytes", "dead-age", "results-jobs", "results-bytes", "results-age"}
 
 // entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {

@@ -23,7 +23,7 @@ commands show the state of queues, pause and resume them, and delete jobs.`,
   skidway queues show mail
   skidway queues pause mail`,
 	})
-	c.AddCommand(queuesList(a), queuesShow(a), queuesWatch(a), queuesStats(a), queuesPause(a), queuesResume(a), queuesPurge(a), queuesDelete(a))
+	c.AddCommand(queuesList(a), queuesShow(a), queuesWatch(a), queuesStats(a), queuesPause(a), queuesResume(a), queuesRetention(a), queuesPurge(a), queuesDelete(a))
 	return c
 }
 

@@ -25,6 +25,8 @@ type service interface {
 	Report(ctx context.Context, name string) (*ops.Report, error)  // of a queue
 	Pause(ctx context.Context, name, note string) (queue.Depth, error)
 	Resume(ctx context.Context, name string) (queue.Depth, error)
+	Retention(ctx context.Context, name string) (queue.Retention, error) // IfVersion is its version
+	SetRetention(ctx context.Context, name string, r queue.Retention) error
 	DeleteQueue(ctx context.Context, name string) error
 	LivingPools(ctx context.Context, name string) ([]queue.PoolInfo, error) // that serve a queue
 
@@ -142,6 +144,24 @@ func (d direct) change(ctx context.Context, name string, change func(*queue.Queu
 		return depth, err
 	}
 	return q.Depth(ctx)
+}
+
+func (d direct) Retention(ctx context.Context, name string) (r queue.Retention, err error) {
+	q, err := d.ops.Queue(ctx, name)
+	if err == nil {
+		var version string
+		r, version, err = q.Retention(ctx)
+		r.IfVersion = version
+	}
+	return r, err
+}
+
+func (d direct) SetRetention(ctx context.Context, name string, r queue.Retention) error {
+	q, err := d.ops.Queue(ctx, name)
+	if err != nil {
+		return err
+	}
+	return q.SetRetention(ctx, r)
 }
 
 func (d direct) DeleteQueue(ctx context.Context, name string) error {

@@ -77,7 +77,7 @@ func get[T any](ctx context.Context, t *transport, path string, query url.Values
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	err = t.send(ctx, http.MethodGet, path, "", nil, &answer)
+	err = t.send(ctx, http.MethodGet, path, nil, nil, &answer)
 	return answer, err
 }
 
@@ -104,17 +104,17 @@ func all[T any](ctx context.Context, t *transport, path string, query url.Values
 
 // post sends a change, and decodes its answer unless answer is nil.
 func (t *transport) post(ctx context.Context, path string, body, answer any) error {
-	return t.change(ctx, http.MethodPost, path, body, answer)
+	return t.change(ctx, http.MethodPost, path, nil, body, answer)
 }
 
 // remove sends the deletion of what is at a path.
 func (t *transport) remove(ctx context.Context, path string) error {
-	return t.change(ctx, http.MethodDelete, path, nil, nil)
+	return t.change(ctx, http.MethodDelete, path, nil, nil, nil)
 }
 
 // change sends a change once.
-func (t *transport) change(ctx context.Context, method, path string, body, answer any) error {
-	err := t.send(ctx, method, path, "", body, answer)
+func (t *transport) change(ctx context.Context, method, path string, header map[string]string, body, answer any) error {
+	err := t.send(ctx, method, path, header, body, answer)
 	if lost(err) {
 		return unknownOutcome(method, path, err)
 	}
@@ -123,9 +123,9 @@ func (t *transport) change(ctx context.Context, method, path string, body, answe
 
 // postOnce sends a change under a key, and repeats it as long as it is not known whether it happened.
 func (t *transport) postOnce(ctx context.Context, path string, body, answer any) (err error) {
-	key, pause, unknown := rand.Text(), rdb.Backoff{}, false
+	header, pause, unknown := map[string]string{"Idempotency-Key": rand.Text()}, rdb.Backoff{}, false
 	for range maxTries {
-		if err = t.send(ctx, http.MethodPost, path, key, body, answer); err == nil {
+		if err = t.send(ctx, http.MethodPost, path, header, body, answer); err == nil {
 			return nil
 		}
 		unknown = unknown || lost(err)
@@ -160,7 +160,7 @@ func unknownOutcome(method, path string, err error) error {
 	return &skidway.OutcomeUnknownError{Op: method + " " + path, Err: err}
 }
 
-func (t *transport) send(ctx context.Context, method, path, key string, body, answer any) error {
+func (t *transport) send(ctx context.Context, method, path string, header map[string]string, body, answer any) error {
 	var text []byte
 	var err error
 	if body != nil {
@@ -178,8 +178,8 @@ func (t *transport) send(ctx context.Context, method, path, key string, body, an
 	if t.token != "" {
 		request.Header.Set("Authorization", "Bearer "+t.token)
 	}
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
+	for name, value := range header {
+		request.Header.Set(name, value)
 	}
 	response, err := t.http.Do(request)
 	if err != nil {
@@ -197,6 +197,9 @@ func (t *transport) send(ctx context.Context, method, path, key string, body, an
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("%s answers as no server of the API does: %w", t.base, err)
+	}
+	if tagged, ok := answer.(*taggedRetention); ok {
+		tagged.version = strings.Trim(response.Header.Get("ETag"), `"`)
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 	body := newOperation(change)
 	body.DryRun = true
 	var asked api.Question
-	if err := c.server.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), "", body, &asked); err != nil { // it changes nothing
+	if err := c.server.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), nil, body, &asked); err != nil { // it changes nothing
 		return nil, c.known(ctx, change.Queue, err)
 	}
 	change.Match = asked.Match

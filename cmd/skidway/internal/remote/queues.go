@@ -2,6 +2,8 @@ package remote
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -89,6 +91,38 @@ func (c *Client) setPaused(ctx context.Context, name, change string, body any) (
 	var q api.Queue
 	err := c.server.post(ctx, path("queues", name, change), body, &q)
 	return statusOf(q, time.Time{}).Depth, c.known(ctx, name, err)
+}
+
+// A taggedRetention is a retention and its version, which is in the ETag of the answer.
+type taggedRetention struct {
+	api.Retention
+	version string
+}
+
+// Retention returns the retention of a queue; its IfVersion is its version.
+func (c *Client) Retention(ctx context.Context, name string) (queue.Retention, error) {
+	kept, err := get[taggedRetention](ctx, c.server, path("queues", name, "retention"), nil)
+	limit := func(l api.Limits) queue.RetentionLimit {
+		return queue.RetentionLimit{Jobs: l.Jobs, Bytes: l.Bytes, Age: time.Duration(l.Age)}
+	}
+	return queue.Retention{Dead: limit(kept.Dead), Results: limit(kept.Results), IfVersion: kept.version}, c.known(ctx, name, err)
+}
+
+// SetRetention sets the retention of a queue. The error wraps [queue.ErrChanged] if it has another
+// version than r.IfVersion.
+func (c *Client) SetRetention(ctx context.Context, name string, r queue.Retention) error {
+	limits := func(l queue.RetentionLimit) api.Limits {
+		return api.Limits{Jobs: l.Jobs, Bytes: l.Bytes, Age: api.Duration(l.Age)}
+	}
+	var header map[string]string
+	if r.IfVersion != "" {
+		header = map[string]string{"If-Match": `"` + r.IfVersion + `"`}
+	}
+	err := c.server.change(ctx, http.MethodPut, path("queues", name, "retention"), header, api.Retention{Dead: limits(r.Dead), Results: limits(r.Results)}, nil)
+	if isProblem(err, "changed") {
+		return fmt.Errorf("retention of queue %s: %w", name, queue.ErrChanged)
+	}
+	return c.known(ctx, name, err)
 }
 
 // DeleteQueue deletes a queue.

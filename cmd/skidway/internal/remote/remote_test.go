@@ -204,3 +204,26 @@ func TestWaitAndOperations(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestRetentionThatHasChangedIsNotReplaced(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{})
+	_, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+	f.must(err)
+	read, err := f.client.Retention(t.Context(), "mail")
+	f.must(err)
+	read.Dead = queue.RetentionLimit{Jobs: 5, Bytes: 1 << 20, Age: time.Hour}
+	f.must(f.client.SetRetention(t.Context(), "mail", read))
+	now, err := f.client.Retention(t.Context(), "mail")
+	if err != nil || now.Dead != read.Dead || now.IfVersion == read.IfVersion || now.IfVersion == "" {
+		t.Errorf("%+v, %v", now, err)
+	}
+	read.Dead.Jobs = 7
+	if err := f.client.SetRetention(t.Context(), "mail", read); !errors.Is(err, queue.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+	var unknown *ops.NoQueueError
+	if _, err := f.client.Retention(t.Context(), "nope"); !errors.As(err, &unknown) {
+		t.Errorf("%v, want a NoQueueError", err)
+	}
+}
