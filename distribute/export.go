@@ -72,15 +72,15 @@ var ErrNotExported = errors.New("only counts by dimensions can be exported")
 // files, and nothing of imported sources. Cells are read in pages, and those of one day, cut and series
 // are in memory at once.
 func (c *Channel) Export(ctx context.Context, subscriber string, out io.Writer) (Exported, error) {
-	exported, err := c.export(ctx, subscriber, out)
+	e := exporter{totals: c.totals(subscriber), out: bufio.NewWriter(out)}
+	exported, err := e.export(ctx)
 	if err != nil {
 		return exported, fmt.Errorf("export subscriber %q of channel %q: %w", subscriber, c.name, err)
 	}
 	return exported, nil
 }
 
-func (c *Channel) export(ctx context.Context, subscriber string, out io.Writer) (exported Exported, err error) {
-	e := exporter{totals: c.totals(subscriber), out: bufio.NewWriter(out)}
+func (e *exporter) export(ctx context.Context) (exported Exported, err error) {
 	for try := 0; ; try++ { // nothing is written yet
 		ready, err := e.begin(ctx)
 		if err != nil {

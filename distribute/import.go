@@ -44,14 +44,14 @@ func (e *DifferentSourceError) Error() string { return e.Difference }
 // cells. The error is a [SourceError] otherwise. Import must not wait for longer than 10 minutes for
 // the next lines.
 func (c *Channel) Import(ctx context.Context, subscriber string, in io.Reader) (source Source, changed bool, err error) {
-	source, changed, err = c.importSource(ctx, subscriber, in)
+	source, changed, err = importSource(ctx, c, subscriber, in)
 	if err != nil {
 		return source, false, fmt.Errorf("import into subscriber %q of channel %q: %w", subscriber, c.name, err)
 	}
 	return source, changed, nil
 }
 
-func (c *Channel) importSource(ctx context.Context, subscriber string, in io.Reader) (source Source, changed bool, err error) {
+func importSource(ctx context.Context, c *Channel, subscriber string, in io.Reader) (source Source, changed bool, err error) {
 	reader := newExportReader(in)
 	head, err := reader.readHead()
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -176,4 +178,119 @@ func (f fileStore) freeCounted(ctx context.Context) error {
 		}
 		return f.freeSegments(ctx, id)
 	})
+}
+
+// ErrFilesInRedis is the error for a reset while files are in Redis: workers may count them.
+var ErrFilesInRedis = errors.New("files that are not counted are in Redis")
+
+// errReset is the error for a report of a subscriber whose reset is not complete.
+var errReset = errors.New("the reset is not complete")
+
+// Reset deletes the counts of a subscriber, the numbers of its lines, its visitors, its imported
+// sources and the list of the files that it has counted, and begins its next epoch. Its settings, the
+// oldest day that it keeps and its identity as a source of others stay. Files that are shipped again
+// are counted again. No part of a file of an earlier epoch is counted in this one.
+//
+// It returns [ErrFilesInRedis], and changes nothing, while a file is in Redis that a subscriber has
+// not counted. A report that begins afterwards has nothing of what was deleted. If Reset is
+// interrupted, the next shipper, worker or report completes it.
+func (c *Channel) Reset(ctx context.Context, name string) error {
+	if err := c.reset(ctx, name); err != nil {
+		return fmt.Errorf("reset subscriber %q of channel %q: %w", name, c.name, err)
+	}
+	return nil
+}
+
+func (c *Channel) reset(ctx context.Context, name string) error {
+	for {
+		if err := c.files.sweep(ctx); err != nil { // completes others, and frees files that are counted
+			return err
+		}
+		epoch, err := c.epoch(ctx, name)
+		if err != nil {
+			return err
+		}
+		next := strconv.FormatInt(parseInt(epoch)+1, 10)
+		reply, err := c.call(ctx, resetScript, target{subscriber: name}, name, epoch, next)
+		if err != nil {
+			return err
+		}
+		switch reply.Int(0) {
+		case 1:
+			return c.files.completeRemoval(ctx, removal{name, resetPrefix + next})
+		case 0:
+			spent, err := query(ctx, c.db, func() (int64, error) { return c.db.SCard(ctx, c.keys.spent()).Result() })
+			if err != nil || spent == 0 {
+				return errors.Join(err, ErrFilesInRedis)
+			}
+		case -1:
+			return ErrNoSubscriber
+		}
+	}
+}
+
+// forgetOld deletes records: the oldest beyond a number of records, and those older than
+// an age.
+func (f fileStore) forgetOld(ctx context.Context, maxFiles int64, maxAge time.Duration) error {
+	for {
+		old, before, err := f.old(ctx, maxFiles, maxAge)
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		forgotten := 0
+		for _, id := range old {
+			n, err := f.forget(ctx, id, before)
+			if err != nil {
+				return err
+			}
+			forgotten += n
+		}
+		if forgotten == 0 { // the others are in Redis
+			return nil
+		}
+	}
+}
+
+// old returns up to sweepBatch files whose records are to be deleted, and the time of the
+// last change before which they may be.
+func (f fileStore) old(ctx context.Context, maxFiles int64, maxAge time.Duration) (ids []string, before time.Time, err error) {
+	now, err := f.now(ctx)
+	if err != nil {
+		return nil, now, err
+	}
+	err = f.db.Retry(ctx, func() error {
+		count, err := f.db.ZCard(ctx, f.keys.files()).Result()
+		if err != nil {
+			return err
+		}
+		if excess := count - maxFiles; excess > 0 {
+			before = now
+			ids, err = f.db.ZRange(ctx, f.keys.files(), 0, min(excess, sweepBatch)-1).Result()
+			return err
+		}
+		before = now.Add(-maxAge)
+		ids, err = f.db.ZRangeByScore(ctx, f.keys.files(), &redis.ZRangeBy{
+			Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: sweepBatch}).Result()
+		return err
+	})
+	return ids, before, err
+}
+
+// forget deletes the record of a file that has not changed since a time and is not in
+// Redis, and returns the number of deleted records.
+func (f fileStore) forget(ctx context.Context, id string, before time.Time) (int, error) {
+	reply, err := f.call(ctx, forgetScript, target{file: id}, id, before.UnixMilli())
+	if err != nil || reply.Int(0) == 0 {
+		return 0, err
+	}
+	names, err := f.subscriberNames(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		if err := f.db.Retry(ctx, func() error { return f.db.SRem(ctx, f.keys.subscriber(name).problems(), id).Err() }); err != nil {
+			return 0, err
+		}
+	}
+	return 1, nil
 }

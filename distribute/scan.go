@@ -369,5 +369,3 @@ func isDamage(err error) bool {
 	var cut *cutError
 	return stream.IsDamage(err) || errors.Is(err, ErrVanished) || errors.Is(err, errStuck) || errors.As(err, &cut)
 }
-
-// A log that is shipped while it grows may end in the middle of a line, or of a record of

@@ -119,11 +119,11 @@ func (i *importer) giveUp(ctx context.Context) error {
 	ctx, cancel := atEnd(ctx, 5*time.Second)
 	defer cancel()
 	err := i.db.Retry(ctx, func() error { return i.db.HSet(ctx, i.keys.subscriber(i.subscriber).imports(), i.id, 0).Err() })
-	return errors.Join(err, i.dropImport(ctx, i.id))
+	return errors.Join(err, dropImport(ctx, i.totals, i.id))
 }
 
 // dropImport deletes an import that no report has, unless its lease has not ended.
-func (t totals) dropImport(ctx context.Context, id string) error {
+func dropImport(ctx context.Context, t totals, id string) error {
 	name := importName(t.subscriber, id)
 	drop := func(last int, names ...string) error {
 		_, err := t.call(ctx, importDropScript, target{subscriber: t.subscriber, more: names}, id, last)
@@ -141,7 +141,7 @@ func (t totals) dropImport(ctx context.Context, id string) error {
 
 // imports returns the ids of all imports of a subscriber: those of its sources, and the leases of the
 // others.
-func (t totals) imports(ctx context.Context) (sources []string, leases map[string]string, err error) {
+func imports(ctx context.Context, t totals) (sources []string, leases map[string]string, err error) {
 	err = t.db.Retry(ctx, func() error {
 		pipe := t.db.Pipeline()
 		have, others := pipe.HGetAll(ctx, t.keys.subscriber(t.subscriber).sources()), pipe.HGetAll(ctx, t.keys.subscriber(t.subscriber).imports())
@@ -157,8 +157,8 @@ func (t totals) imports(ctx context.Context) (sources []string, leases map[strin
 }
 
 // tidyImports expires days of the sources, and deletes the imports that no report has.
-func (t totals) tidyImports(ctx context.Context, oldest string) error {
-	sources, leases, err := t.imports(ctx)
+func tidyImports(ctx context.Context, t totals, oldest string) error {
+	sources, leases, err := imports(ctx, t)
 	if err != nil || len(sources)+len(leases) == 0 {
 		return err
 	}
@@ -173,7 +173,7 @@ func (t totals) tidyImports(ctx context.Context, oldest string) error {
 	now, err := t.now(ctx)
 	for id, lease := range leases {
 		if err == nil && parseInt(lease) <= now.UnixMilli() {
-			err = t.dropImport(ctx, id)
+			err = dropImport(ctx, t, id)
 		}
 	}
 	return err
@@ -181,7 +181,7 @@ func (t totals) tidyImports(ctx context.Context, oldest string) error {
 
 // discardImports deletes all imports of a subscriber that was removed or reset.
 func (f fileStore) discardImports(ctx context.Context, r removal) error {
-	sources, leases, err := f.totals(r.subscriber).imports(ctx)
+	sources, leases, err := imports(ctx, f.totals(r.subscriber))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (t totals) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.tidyImports(ctx, oldest); err != nil {
+	if err := tidyImports(ctx, t, oldest); err != nil {
 		return err
 	}
 	if err := t.fold(ctx, settings, commits...); err != nil || len(crowded) == 0 {
