@@ -27,7 +27,7 @@ func (c *control) newSession(q *servedQueue) (*leaseSession, error) {
 	}
 	session := newLeaseSession(q, lease, config.Lease, c.pool.log.With("queue", q.name))
 	session.sched, session.onLost, session.recent = c.sched, config.Hooks.LeaseLost, &c.recent
-	session.onEmpty = func() { c.sched.retire(q) }
+	session.onEmpty = func() { c.sched.update(func() { c.sched.retireLocked(q) }) }
 	if hook := config.Hooks.Written; hook != nil {
 		write := session.completer.write
 		session.completer.write = func(ctx context.Context, outcomes []queue.Completion) error {

@@ -246,13 +246,6 @@ func (s *scheduler) leave(q *servedQueue) bool {
 	return true
 }
 
-// retire is retireLocked with the mutex locked.
-func (s *scheduler) retire(q *servedQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retireLocked(q)
-}
-
 // retireLocked stops a removed queue if none of its jobs runs or is on its way, and all outcomes
 // are written: while it is among the queues, its jobs are compared with a Redis that has changed,
 // before which none is written.

@@ -42,7 +42,7 @@ func (f *schedulerFixture) serve(configs []Queue) (unserved, restored []*servedQ
 			q.stop = func() { f.left[q.name] = q.session }
 			f.add([]*servedQueue{q})
 			session := newTestSession(q)
-			session.onEmpty = func() { f.retire(q) }
+			session.onEmpty = func() { f.update(func() { f.retireLocked(q) }) }
 			f.install(session, false)
 		}
 	}

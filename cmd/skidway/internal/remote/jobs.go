@@ -135,7 +135,7 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 }
 
 // changeJob changes a job and returns its state.
-func (c *Client) changeJob(ctx context.Context, id, change string, body any) (queue.State, error) {
+func changeJob(ctx context.Context, c *Client, id, change string, body any) (queue.State, error) {
 	var state api.JobState
 	err := c.server.post(ctx, path("jobs", id, change), body, &state)
 	return queue.State(state.State), err
@@ -143,19 +143,19 @@ func (c *Client) changeJob(ctx context.Context, id, change string, body any) (qu
 
 // Retry runs a dead or delayed job again.
 func (c *Client) Retry(ctx context.Context, id string) error {
-	_, err := c.changeJob(ctx, id, "retry", nil)
+	_, err := changeJob(ctx, c, id, "retry", nil)
 	return err
 }
 
 // RunNow runs a delayed job now.
 func (c *Client) RunNow(ctx context.Context, id string) error {
-	_, err := c.changeJob(ctx, id, "run-now", nil)
+	_, err := changeJob(ctx, c, id, "run-now", nil)
 	return err
 }
 
 // Cancel cancels a job and reports whether it is active, so that it ends later.
 func (c *Client) Cancel(ctx context.Context, id string) (active bool, err error) {
-	state, err := c.changeJob(ctx, id, "cancel", nil)
+	state, err := changeJob(ctx, c, id, "cancel", nil)
 	return state == queue.Active, err
 }
 
@@ -166,14 +166,14 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 
 // SetPriority changes the priority of a job.
 func (c *Client) SetPriority(ctx context.Context, id string, priority queue.Priority) error {
-	_, err := c.changeJob(ctx, id, "priority", api.SetPriority{Priority: priority.String()})
+	_, err := changeJob(ctx, c, id, "priority", api.SetPriority{Priority: priority.String()})
 	return err
 }
 
 // Reschedule changes the time of a delayed job: to the time that is in from now on by Redis's clock
 // or, if in is zero, to at.
 func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) error {
-	_, err := c.changeJob(ctx, id, "reschedule", api.Reschedule{In: api.Duration(in), At: at})
+	_, err := changeJob(ctx, c, id, "reschedule", api.Reschedule{In: api.Duration(in), At: at})
 	return err
 }
 

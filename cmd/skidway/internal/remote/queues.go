@@ -79,15 +79,15 @@ func (c *Client) Report(ctx context.Context, name string) (*ops.Report, error) {
 
 // Pause pauses a queue and returns its state.
 func (c *Client) Pause(ctx context.Context, name, note string) (queue.Depth, error) {
-	return c.setPaused(ctx, name, "pause", api.Pause{Note: note})
+	return setPaused(ctx, c, name, "pause", api.Pause{Note: note})
 }
 
 // Resume resumes a queue and returns its state.
 func (c *Client) Resume(ctx context.Context, name string) (queue.Depth, error) {
-	return c.setPaused(ctx, name, "resume", nil)
+	return setPaused(ctx, c, name, "resume", nil)
 }
 
-func (c *Client) setPaused(ctx context.Context, name, change string, body any) (queue.Depth, error) {
+func setPaused(ctx context.Context, c *Client, name, change string, body any) (queue.Depth, error) {
 	var q api.Queue
 	err := c.server.post(ctx, path("queues", name, change), body, &q)
 	return statusOf(q, time.Time{}).Depth, c.known(ctx, name, err)
