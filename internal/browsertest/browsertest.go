@@ -10,6 +10,7 @@ import (
 	"compress/gzip"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -111,12 +113,25 @@ func (t *Tab) notice(ev any) {
 	}
 }
 
-// Do runs steps.
+// Do runs steps. It repeats a step that found an element which left the document before it did anything
+// to it: after a click, a page may be replaced while the next step looks for its element.
 func (t *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(t.ctx, steps...); err != nil {
-		t.Fatal(err)
+	for _, step := range steps {
+		err := chromedp.Do(t.ctx, step)
+		for isGone(err) && t.ctx.Err() == nil {
+			err = chromedp.Do(t.ctx, step)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+// isGone reports whether the browser does not know an element any more.
+func isGone(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && strings.HasPrefix(refused.Message, "Could not find node")
 }
 
 // Value evaluates an expression.
