@@ -291,7 +291,7 @@ func TestFailoverOfAClusterThatLosesWritesLeavesNoJobActive(t *testing.T) {
 	}
 }
 
-func TestSignalsAreHeardFromARedisWhoseClockIsBehind(t *testing.T) {
+func TestSignalsArriveFromARedisWhoseClockIsBehind(t *testing.T) {
 	t.Parallel()
 	f, save, restore := newRestored(t)
 	p := f.pool(workers.Config{Concurrency: 2, Lease: 2 * time.Second})
@@ -311,10 +311,13 @@ func TestSignalsAreHeardFromARedisWhoseClockIsBehind(t *testing.T) {
 	f.must(f.db.XAdd(f.ctx, &redis.XAddArgs{Stream: f.key("control"), ID: ahead, Values: []string{"do", "cancel", "id", local}}).Err())
 	await(f, cancelled, "signal with a time that is ahead")
 	restore()
-	for deadline := time.Now().Add(20 * time.Second); !p.IsQuiet(); time.Sleep(50 * time.Millisecond) { // a signal before the pool has noticed is not heard
-		if time.Now().After(deadline) {
-			t.Fatal("no signal is heard after the restart")
+	resend, tooLate := time.Tick(50*time.Millisecond), time.After(20*time.Second)
+	for !p.IsQuiet() { // a signal is lost if it comes before the pool has noticed the restart
+		select {
+		case <-resend:
+			_ = f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalQuiet})
+		case <-tooLate:
+			t.Fatal("no signal is received after the restart")
 		}
-		_ = f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalQuiet})
 	}
 }
