@@ -237,7 +237,7 @@ func TestDelayedJobsAreRescheduled(t *testing.T) {
 		}
 		before, err := d.client.Now(t.Context(), "mail")
 		put(t, err)
-		if o := run("jobs", "reschedule", one, "--in", "2h"); o.stdout != one+" is due in 2h0m0s\n" {
+		if o := run("jobs", "reschedule", one, "--in", "2h"); o.stdout != one+" is due in 2h\n" {
 			t.Errorf("%s: %+v", name, o)
 		}
 		after, err := d.client.Now(t.Context(), "mail")

@@ -239,7 +239,7 @@ func TestRetentionIsShownAndSet(t *testing.T) {
 	if kept, _, err := d.queue().Queue.Retention(t.Context()); err != nil || kept != want {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if o := d.must("queues", "retention", "mail", "-o", "csv"); o.stdout != "kept,jobs,bytes,age_seconds\ndead,20,0,2592000.000\nresults,0,20971520,0.000\n" {
+	if o := d.must("queues", "retention", "mail", "-o", "csv"); o.stdout != "kept,jobs,bytes,age_seconds\ndead,20,,2592000.000\nresults,,20971520,\n" {
 		t.Errorf("%s", o.stdout)
 	}
 	d.must("queues", "retention", "mail", "--defaults", "--results-jobs", "5", "--yes")

@@ -107,11 +107,18 @@ func (s *Span) Set(text string) error {
 // MinSpan is the shortest lease, which has three heartbeats.
 const MinSpan = 100 * time.Millisecond
 
+// String returns the time as people write it: 2h, not 2h0m0s.
 func (s *Span) String() string {
 	if *s == 0 {
 		return ""
 	}
-	return time.Duration(*s).String()
+	text := time.Duration(*s).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = strings.TrimSuffix(text, zero[1:])
+		}
+	}
+	return text
 }
 
 func (*Span) Type() string { return "TIME" }

@@ -182,7 +182,11 @@ func note(job *queue.Job, now time.Time) string {
 	case queue.Active:
 		parts = append(parts, fmt.Sprintf("for %s on %s", ops.Age(now.Sub(job.Taken)), job.Worker))
 	case queue.Delayed:
-		parts = append(parts, "due in "+ops.Age(job.Due.Sub(now)))
+		due := "due"
+		if wait := job.Due.Sub(now); wait > 0 {
+			due = "due in " + ops.Age(wait)
+		}
+		parts = append(parts, due)
 	case queue.Dead:
 		parts = append(parts, job.Reason)
 	case queue.Finished:

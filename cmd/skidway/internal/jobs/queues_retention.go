@@ -103,15 +103,23 @@ type keptLimit struct {
 
 var retentionView = cli.View[keptLimit]{
 	{Key: "kept", Head: "KEPT", Value: func(k keptLimit) any { return k.name }},
-	{Key: "jobs", Head: "JOBS", Right: true, Value: func(k keptLimit) any { return k.Jobs }, Omit: true, Cell: func(k keptLimit) string {
+	{Key: "jobs", Head: "JOBS", Right: true, Value: func(k keptLimit) any { return unlessDefault(k.Jobs) }, Omit: true, Cell: func(k keptLimit) string {
 		return orDefault(k.Jobs == 0, strconv.Itoa(k.Jobs))
 	}},
-	{Key: "bytes", Head: "SIZE", Right: true, Value: func(k keptLimit) any { return k.Bytes }, Omit: true, Cell: func(k keptLimit) string {
+	{Key: "bytes", Head: "SIZE", Right: true, Value: func(k keptLimit) any { return unlessDefault(k.Bytes) }, Omit: true, Cell: func(k keptLimit) string {
 		return orDefault(k.Bytes == 0, humanize.IBytes(uint64(k.Bytes)))
 	}},
-	{Key: "age_seconds", Head: "AGE", Right: true, Value: func(k keptLimit) any { return k.Age.Seconds() }, Omit: true, Cell: func(k keptLimit) string {
+	{Key: "age_seconds", Head: "AGE", Right: true, Value: func(k keptLimit) any { return unlessDefault(k.Age.Seconds()) }, Omit: true, Cell: func(k keptLimit) string {
 		return orDefault(k.Age == 0, ops.Age(k.Age))
 	}},
+}
+
+// unlessDefault returns a limit, nil for 0, which means the default.
+func unlessDefault[T int | int64 | float64](limit T) any {
+	if limit == 0 {
+		return nil
+	}
+	return limit
 }
 
 func orDefault(isDefault bool, text string) string {
