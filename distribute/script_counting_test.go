@@ -66,7 +66,7 @@ func (s scriptRunner) unsubscribe(name string) string {
 	return s.run(unsubscribeScript, target{subscriber: name}, name)
 }
 
-// claim asks for a shipment of f, and behind it for the first of other files.
+// claim claims a shipment of f, and after it the first one of other files.
 func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
 	of := target{subscriber: "s", more: []string{s.k.file("f"), s.k.subscriber("s").staged("f")}}
 	args := []any{"s", claim, testLeaseMS, 1 + len(more), "f", shipment}
@@ -76,7 +76,7 @@ func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
 	return s.run(claimScript, of, args...)
 }
 
-// claimFor asks for f's first shipment for a subscriber, and for other ones.
+// claimFor claims f's first shipment for a subscriber, and for other subscribers.
 func (s scriptRunner) claimFor(subscriber, claim string, others ...string) string {
 	of := target{subscriber: subscriber, more: []string{s.k.file("f"), s.k.subscriber(subscriber).staged("f")}}
 	args := []any{subscriber, claim, testLeaseMS, 1, "f", 1}
@@ -108,8 +108,8 @@ func (s scriptRunner) stageDays() string {
 		"2026-11-01\tUS", 2, "accounts\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
 }
 
-// askDays asks whether the subscriber keeps a day of which a commit has no cells.
-func (s scriptRunner) askDays() string {
+// checkDay checks whether the subscriber keeps a day of which a commit has no cells.
+func (s scriptRunner) checkDay() string {
 	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 1, "?2026-11-01")
 }
 
@@ -118,7 +118,7 @@ func (s scriptRunner) stagedDays() string {
 	return s.text("HLEN", s.k.subscriber("s").staged("f")) + " of " + s.text("ZCARD", s.k.subscriber("s").days())
 }
 
-// manyDays gives s days.
+// manyDays adds n days to s.
 func (s scriptRunner) manyDays(n int) {
 	s.do([]any{"EVAL", "for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 0, i) end", 1, s.k.subscriber("s").days(), n})
 }
@@ -589,15 +589,15 @@ var countingScripts = []scriptCase{
 		call: scriptRunner.stageDays, want: "[1 2026-11-02]", look: scriptRunner.stagedDays, sees: "2 of 4096",
 	},
 	{
-		name: "stage: a day without cells", given: claimed, call: scriptRunner.askDays, want: "1", keeps: true,
+		name: "stage: a day without cells", given: claimed, call: scriptRunner.checkDay, want: "1", keeps: true,
 	},
 	{
 		name: "stage: no room for a day without cells", given: func(s scriptRunner) { claimed(s); s.manyDays(4096) },
-		call: scriptRunner.askDays, want: "[1 2026-11-01]", keeps: true,
+		call: scriptRunner.checkDay, want: "[1 2026-11-01]", keeps: true,
 	},
 	{
 		name: "stage: a day without cells that is not kept", given: func(s scriptRunner) { claimed(s); s.expireDays("2026-11-02") },
-		call: scriptRunner.askDays, want: "[1 2026-11-01]", keeps: true,
+		call: scriptRunner.checkDay, want: "[1 2026-11-01]", keeps: true,
 	},
 	{
 		name: "stage: the next commit", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 3) }, want: "1",

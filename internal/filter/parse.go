@@ -284,8 +284,8 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 	return value, nil
 }
 
-// suit gives a constant that is compared with a field the field's type, or returns why it has
-// another.
+// suit converts a constant to the type of the field with which it is compared, or returns why it
+// cannot.
 func (c *constant) suit(ref reference, at file.Location) error {
 	field := ref.field
 	text, isText := c.value.text, c.value.kind == oneText

@@ -204,11 +204,11 @@ func TestPlainHTTPIsRefusedOffLoopback(t *testing.T) {
 		"loopback":                      {false, "127.0.0.1:1", "", "", true},
 		"other address":                 {false, "192.0.2.7:1", "", "", false},
 		"behind a proxy":                {true, "192.0.2.7:1", "", "", true},
-		"behind a proxy that says so":   {true, "192.0.2.7:1", "https", "", true},
+		"behind a proxy, with header":   {true, "192.0.2.7:1", "https", "", true},
 		"behind a proxy without TLS":    {true, "192.0.2.7:1", "http", "", false},
 		"behind a proxy that is named":  {true, "192.0.2.7:1", "", "192.0.2.1/32", true}, // the client of httptest
 		"not through the proxy":         {true, "192.0.2.7:1", "", "198.51.100.1/32", false},
-		"it says that it is the proxy":  {true, "192.0.2.7:1", "https", "198.51.100.1/32", false},
+		"it claims to be the proxy":     {true, "192.0.2.7:1", "https", "198.51.100.1/32", false},
 		"header without --behind-tls":   {false, "192.0.2.7:1", "https", "", false},
 		"unknown address of the server": {false, "[2001:db8::1]:1", "", "", false},
 	} {

@@ -155,7 +155,7 @@ func maySignal(p *page, worker *ops.Worker) bool {
 }
 
 // namesWorker reports whether the principal sees the name and the host of a worker: it may view every
-// queue, or tell the worker something, which its name is needed for.
+// queue, or send the worker signals, which its name is needed for.
 func namesWorker(p *page, worker *ops.Worker) bool {
 	return p.Who.May(access.View, access.All) || maySignal(p, worker)
 }
