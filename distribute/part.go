@@ -221,15 +221,15 @@ func parseTail(text string) (t tail, err error) {
 	return t, nil
 }
 
-// addTail counts the records that are open, and a last line without newline, unless its size is
-// 0; line is nil if it is too long to be parsed.
-func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, state string) error {
+// addTail counts the records that are open, and what [stream.Splitter.Tail] returned: a last line or
+// object only if it is open.
+func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, open bool, state string) error {
 	counter, err := aggregation.Begin(nil, state)
 	if err != nil {
 		return fmt.Errorf("count the last line: %w", err)
 	}
 	var seen verdicts
-	if size > 0 {
+	if open {
 		seen.add(counter, line)
 	}
 	seen.flush(counter)

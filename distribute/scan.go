@@ -279,8 +279,8 @@ func (s *fileScan) collect(result *fileResult) error {
 		result.progress.lost = isDamage(result.damage) && !stream.IsDamage(result.damage)
 		return nil
 	}
-	line, size := s.splitter.Tail()
-	if err := result.addTail(s.aggregation, line, size, state); err != nil {
+	line, size, open := s.splitter.Tail()
+	if err := result.addTail(s.aggregation, line, size, open, state); err != nil {
 		return err
 	}
 	result.progress.end = s.splitter.Offset()

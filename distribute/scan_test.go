@@ -49,7 +49,7 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 		file := &fileResult{cells: map[cellName]int64{}, tally: before}
 		file.add(Cell{"2026-11-01", "US", 5})
 		cells := counted(file.cells)
-		if err := file.addTail(words, line, int64(len(line)), ""); err != nil {
+		if err := file.addTail(words, line, int64(len(line)), true, ""); err != nil {
 			t.Fatal(err)
 		}
 		if file.tally.Bytes != before.Bytes+int64(len(line)) {
@@ -81,7 +81,7 @@ func TestCellsOfARefusedDayExpire(t *testing.T) {
 	}
 	file := &fileResult{cells: map[cellName]int64{}, tally: seen.tally()}
 	counter.Cells(file.add)
-	if err := file.addTail(aggregation, []byte("10.0.0.2 2026-11-01"), 19, counter.State()); err != nil {
+	if err := file.addTail(aggregation, []byte("10.0.0.2 2026-11-01"), 19, true, counter.State()); err != nil {
 		t.Fatal(err)
 	}
 	file.expire(map[string]bool{"2026-11-01": true})
@@ -113,7 +113,7 @@ func TestLastLineIsCountedAsItStands(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := &fileResult{cells: map[cellName]int64{}}
-			if err := file.addTail(aggregation, c.line, 20, before.State()); err != nil {
+			if err := file.addTail(aggregation, c.line, 20, true, before.State()); err != nil {
 				t.Fatal(err)
 			}
 			if file.tally != c.want {
@@ -130,10 +130,23 @@ var errPicky = errors.New("not this one")
 
 func (pickyAggregation) Begin([]byte, string) (Counter, error) { return nil, errPicky }
 
+func TestWhatClosesAnArrayIsNoLine(t *testing.T) {
+	t.Parallel()
+	aggregation := newCounting(t, nil)
+	before, err := aggregation.Begin([]byte("8.8.8.8 2026-11-01"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &fileResult{cells: map[cellName]int64{}}
+	if err := file.addTail(aggregation, nil, 20, false, before.State()); err != nil || file.tally != (Tally{Bytes: 20}) {
+		t.Errorf("%+v, %v", file.tally, err)
+	}
+}
+
 func TestAggregationThatRefusesTheLastLineIsHeard(t *testing.T) {
 	t.Parallel()
 	file := &fileResult{cells: map[cellName]int64{}}
-	if err := file.addTail(pickyAggregation{}, []byte("x"), 1, ""); !errors.Is(err, errPicky) {
+	if err := file.addTail(pickyAggregation{}, []byte("x"), 1, true, ""); !errors.Is(err, errPicky) {
 		t.Error(err)
 	}
 }

@@ -72,7 +72,7 @@ func ExampleSplitter() {
 	splitter := stream.NewSplitter(0, func(line []byte) { fmt.Printf("%q\n", line) })
 	splitter.Split([]byte("one\ntw"))
 	splitter.Split([]byte("o\nthr"))
-	tail, size := splitter.Tail()
+	tail, size, _ := splitter.Tail()
 	fmt.Printf("%q %d, continue at %d\n", tail, size, splitter.Resume())
 	// Output:
 	// "one"

@@ -5,23 +5,23 @@ import "bytes"
 // MaxLine is the longest line that a Splitter passes on, in bytes.
 const MaxLine = 1 << 20
 
-// A Splitter cuts blocks of content into lines and passes each to a function,
-// without its newline. A line that lies in several blocks is put together in
+// A Splitter cuts blocks of content into lines, or into JSON objects and the lines between them, and
+// passes each to a function, a line without its newline. One that lies in several blocks is put together in
 // carry.
 type Splitter struct {
 	line    func([]byte)
 	whole   func([]byte) int64 // nil: lines are passed on one by one
 	start   int64              // in the uncompressed content, before the first block
 	offset  int64              // after the last block
-	resume  int64              // after the last newline
-	lines   int64              // passed on so far
+	resume  int64              // after the last line or object, with what needs not be read again
+	lines   int64              // passed on so far, with objects
 	carry   []byte
-	tooLong bool // the line in carry passed MaxLine; all of it is skipped
+	tooLong bool // the line or object in carry passed MaxLine; all of it is skipped
 	long    LongLines
 	objects *objectSplit // nil: it passes on lines
 }
 
-// LongLines describes the lines that are longer than MaxLine.
+// LongLines describes the lines and objects that are longer than MaxLine.
 type LongLines struct {
 	Count  int64
 	Offset int64 // of the first one, in the uncompressed content
@@ -55,7 +55,8 @@ func NewSplitter(offset int64, line func([]byte)) *Splitter {
 
 // PassWhole makes the Splitter pass on blocks of whole lines, each line with its newline and
 // none longer than MaxLine, where it can: whole is called with them instead of line, must
-// not keep them, and returns the number of the lines. It must be called before Split.
+// not keep them, and returns the number of the lines. A Splitter of objects passes all on one by
+// one. It must be called before Split.
 func (s *Splitter) PassWhole(whole func(lines []byte) int64) { s.whole = whole }
 
 // Start returns the offset of the first block.
@@ -64,10 +65,10 @@ func (s *Splitter) Start() int64 { return s.start }
 // Offset returns the offset after the last block.
 func (s *Splitter) Offset() int64 { return s.offset }
 
-// Resume returns the offset after the last newline.
+// Resume returns the offset after the last line or object, where another Splitter can go on.
 func (s *Splitter) Resume() int64 { return s.resume }
 
-// Split passes on the lines of the next block. It keeps no reference to it.
+// Split passes on the lines or objects of the next block. It keeps no reference to it.
 func (s *Splitter) Split(block []byte) {
 	if s.objects != nil {
 		s.splitObjects(block)
@@ -166,13 +167,17 @@ func (s *Splitter) withLong(offset int64) LongLines {
 	return long
 }
 
-// Tail returns the last line, or object, if it has no newline yet, nil if it is longer than
-// MaxLine, and its length.
-func (s *Splitter) Tail() (line []byte, size int64) {
-	if !s.tooLong {
+// Tail returns the last line or object, if open is true: it has no end yet. It is nil if it is longer than
+// MaxLine. size is the length of the content behind Resume, which may also be what closes an array.
+func (s *Splitter) Tail() (line []byte, size int64, open bool) {
+	size = s.offset - s.resume
+	if open = size > 0; s.objects != nil {
+		open = s.objects.open()
+	}
+	if open && !s.tooLong {
 		line = s.carry
 	}
-	return line, s.offset - s.resume
+	return line, size, open
 }
 
 // SetLongLines sets the lines that are longer than MaxLine and come before the first

@@ -62,7 +62,7 @@ func TestLinesAreThoseOfTheTextHoweverItIsCut(t *testing.T) {
 		if !slices.EqualFunc(log.lines, want, bytes.Equal) {
 			t.Fatalf("%q, want %q", log.lines, want)
 		}
-		if tail, size := s.Tail(); !bytes.Equal(tail, last) || size != int64(len(last)) {
+		if tail, size, _ := s.Tail(); !bytes.Equal(tail, last) || size != int64(len(last)) {
 			t.Fatalf("last line %q of %d bytes, want %q", tail, size, last)
 		}
 		if s.Start() != offset || s.Offset() != offset+int64(len(text)) || s.Resume() != s.Offset()-int64(len(last)) {
@@ -110,7 +110,7 @@ func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
 			t.Fatalf("lines of %v bytes were looked at, want %v", got, seen)
 		}
 		skipped := int(want.Count)
-		if tail, size := s.Tail(); !finished {
+		if tail, size, _ := s.Tail(); !finished {
 			if size != int64(last) || (len(tail) == 0) != (last > MaxLine || last == 0) {
 				t.Fatalf("the last line, of %d bytes, is %d bytes of %d", last, len(tail), size)
 			}

@@ -2,16 +2,25 @@ package stream
 
 import (
 	"bytes"
-	"regexp"
+	"slices"
 )
 
 // SplitObjects makes the Splitter pass on JSON objects: those of an array, of the array of records or
 // events that is the first value of an object, or one after the other, with line breaks anywhere. Lines
-// between them that are no JSON are passed on as lines are. state is what ObjectsState returned where
-// the content begins, or [ObjectsBegin]. It must be called before Split.
+// outside arrays that do not begin with an object are passed on as lines, without the blanks before them.
+// So are the lines of what begins as an object but cannot be one, such as an object that was cut off.
+// state is what ObjectsState returned where the content begins, or [ObjectsBegin]. It must be called
+// before Split.
 func (s *Splitter) SplitObjects(state string) {
-	s.objects = &objectSplit{lineBegin: state == ObjectsBegin, records: state == insideRecords}
-	s.objects.keep()
+	s.objects = &objectSplit{mode: behindObject, base: s.resume}
+	o := s.objects
+	if mode := slices.Index(modeStates[:], state); mode >= 0 {
+		o.mode = splitMode(mode)
+	}
+	if o.array, o.records = state == modeStates[betweenElements], state == insideRecords; o.records {
+		o.mode, o.array = betweenElements, true
+	}
+	s.resumeAt(0)
 }
 
 // ObjectsState returns what SplitObjects needs to go on at Resume; empty if the Splitter passes on lines.
@@ -19,156 +28,191 @@ func (s *Splitter) ObjectsState() string {
 	if s.objects == nil {
 		return ""
 	}
-	return s.objects.resume
+	return s.objects.resumeState
 }
 
-// The states of a Splitter of objects.
+// A splitMode is what a Splitter of objects reads.
+type splitMode uint8
+
 const (
-	ObjectsBegin  = "lines"   // at the begin of a file, or of a line behind it
-	behindObject  = "objects" // behind an object, in whose line no text begins
-	insideRecords = "records" // between objects of an array that is in an object
+	atLine          splitMode = iota // outside arrays, where only blanks stand before in the line
+	behindObject                     // outside arrays, in the line of an object or an array that has ended
+	behindLine                       // the rest of such a line, in which no object begins
+	openBracket                      // blanks behind a [, which begins an array or a line of text
+	openBrace                        // blanks behind a {, which begins an object or a line of text
+	closedBrackets                   // blanks behind a [], an empty array or the begin of a line of text
+	inText                           // a line that is no JSON
+	betweenElements                  // between the objects of an array
+	inObject                         // an object
+	behindRecords                    // what follows an array of records in its object, which is not passed on
 )
 
-// objectSplit is how far a Splitter has read the object that it is in.
+// ObjectsBegin is the state of a Splitter of objects where a file begins.
+const ObjectsBegin = "lines"
+
+// insideRecords is the state between objects of an array that is in an object.
+const insideRecords = "records"
+
+// modeStates are the states of a Splitter that goes on in a mode. In other modes it goes on where the
+// text, the object or the end of the records begins.
+var modeStates = [...]string{atLine: ObjectsBegin, behindObject: "objects", behindLine: "rest", betweenElements: "array"}
+
+// An objectSplit is how far a Splitter of objects has read.
 type objectSplit struct {
-	depth   int // of objects and arrays; 0: between objects
+	mode        splitMode
+	resumeState string // the state at Resume
+
+	block []byte
+	base  int64 // the offset of the block
+	start int   // where text or an object begins in the block; 0 if in a block before
+
+	midLine bool // what is open began behind an object in its line
+
+	array   bool // the objects are in an array
+	records bool // that array is in an object
+	newLine bool // between the objects of an array: only blanks stand before in the line
+
+	depth   int // of objects and arrays
 	quoted  bool
 	escaped bool // the next byte of a string has no meaning
-
-	records   bool   // the objects are in an array that an object holds
-	closing   bool   // what follows that array in its object is read, and not passed on
-	lineBegin bool   // between objects: only blanks stand before in the line
-	bracket   bool   // the last byte is a [ with which a line begins
-	text      bool   // in a line that is no JSON
-	resume    string // the state at Resume
+	last    byte // of the object: the last byte that is no blank
+	broken  bool // a line break follows it
 }
 
-// keep makes the state that of Resume.
-func (o *objectSplit) keep() {
-	switch {
-	case o.records:
-		o.resume = insideRecords
-	case o.lineBegin:
-		o.resume = ObjectsBegin
-	default:
-		o.resume = behindObject
-	}
-}
-
-// between reads a byte between objects. It begins an object, a line of text, or what closes the object
-// around an array of records, or none of these.
-func (o *objectSplit) between(c byte) {
-	bracket := o.bracket
-	o.bracket = false
-	switch c {
-	case '{':
-		o.depth = 1
-	case '\n':
-		o.lineBegin = true
-	case ' ', '\t', '\r', 0, 0xef, 0xbb, 0xbf: // with a byte order mark
-	case '[':
-		o.bracket, o.lineBegin = o.lineBegin && !o.records, false
-	case ']':
-		if o.records {
-			o.depth, o.closing = 1, true
-		}
-		o.lineBegin = false
-	case ',', '}':
-		o.lineBegin = false
-	default:
-		o.text = (o.lineBegin || bracket) && !o.records
-		o.lineBegin = o.text // there
+// resumeAt sets the place where another Splitter goes on in the same mode, as an index in the block.
+func (s *Splitter) resumeAt(i int) {
+	o := s.objects
+	s.resume = o.base + int64(i)
+	if o.resumeState = modeStates[o.mode]; o.records {
+		o.resumeState = insideRecords
 	}
 }
 
 // splitObjects passes on the objects of a block, and the lines between them.
 func (s *Splitter) splitObjects(block []byte) {
-	before := s.offset
+	o := s.objects
+	o.block, o.base, o.start = block, s.offset, 0
 	s.offset += int64(len(block))
-	o, start := s.objects, 0
-	for i := 0; i < len(block); i++ {
-		switch {
-		case o.text:
-			end := bytes.IndexByte(block[i:], '\n')
-			if end < 0 {
-				i = len(block)
-				continue
-			}
-			i += end
-			s.object(block[start:i], before+int64(i)+1)
-			o.text = false
-		case o.depth == 0:
-			start = s.betweenObjects(block, i, before)
-		case o.escaped:
-			o.escaped = false
-		case o.quoted:
-			next := bytes.IndexAny(block[i:], `"\`)
-			if next < 0 {
-				i = len(block)
-				continue
-			}
-			i += next
-			o.escaped, o.quoted = block[i] == '\\', block[i] != '"'
-		case block[i] == '"':
-			o.quoted = true
-		case block[i] == '[' && o.depth == 1 && !o.records && isRecords(s.carry, block[start:i]):
-			o.depth, o.records, o.lineBegin, s.carry = 0, true, false, s.carry[:0]
-		case block[i] == '{' || block[i] == '[':
-			o.depth++
-		case block[i] == '}' || block[i] == ']':
-			if o.depth--; o.depth == 0 {
-				s.endObject(block[start:i+1], before+int64(i)+1)
-			}
+	for i := 0; i < len(block); {
+		switch o.mode {
+		case atLine, behindObject, behindLine:
+			i = s.readOutside(i)
+		case openBracket, openBrace, closedBrackets:
+			i = s.readUndecided(i)
+		case inText:
+			i = s.readText(i)
+		case betweenElements:
+			i = s.readElements(i)
+		default:
+			i = s.readObject(i)
 		}
 	}
-	if o.text || o.depth > 0 && !o.closing {
-		s.addCarry(block[start:])
+	if o.mode.keeps() {
+		s.addCarry(block[o.start:])
 	}
+	o.block = nil
 }
 
-// betweenObjects reads the byte of a block between objects, and returns where the object or the line
-// starts that begins there.
-func (s *Splitter) betweenObjects(block []byte, i int, before int64) (start int) {
+// keeps reports whether what was read since the last place to go on is needed.
+func (m splitMode) keeps() bool { return m >= openBracket && m != betweenElements }
+
+// open reports whether the end of the content cuts off an object or a line.
+func (o *objectSplit) open() bool {
+	return o.mode == openBrace || o.mode == inText || o.mode == inObject
+}
+
+// readOutside reads a byte outside of arrays, objects and text, and returns the index of the next one, or
+// the same if it begins text.
+func (s *Splitter) readOutside(i int) int {
 	o := s.objects
-	bracket := o.bracket
-	o.between(block[i])
-	switch {
-	case o.text && bracket:
-		if start = i - 1; i == 0 {
-			start = 0
-			s.addCarry([]byte("["))
+	switch c := o.block[i]; {
+	case c == '\n':
+		if o.mode == atLine { // blank
+			s.object(o.block[i:i])
 		}
-		s.resume = before + int64(i) - 1
-	case o.text, o.depth > 0:
-		start = i
-		s.resume = before + int64(i)
-	case o.bracket:
+		o.mode = atLine
+	case o.mode == behindLine:
+		end := bytes.IndexByte(o.block[i:], '\n')
+		if end < 0 {
+			end = len(o.block) - i
+		}
+		s.resumeAt(i + end)
+		return i + end
+	case isBlank(c), c == ',' && o.mode == behindObject:
+	case c == '{' || c == '[':
+		s.resumeAt(i)
+		o.start, o.midLine = i, o.mode != atLine
+		if o.mode = openBrace; c == '[' {
+			o.mode = openBracket
+		}
+		return i + 1
+	case o.mode == atLine:
+		s.resumeAt(i)
+		o.mode, o.start = inText, i
 		return i
 	default:
-		start = i
-		s.resume = before + int64(i) + 1
+		o.mode = behindLine
 	}
-	o.keep()
-	return start
+	s.resumeAt(i + 1)
+	return i + 1
 }
 
-// endObject ends an object whose last part is given, before the byte at an offset. It is passed on
-// unless its records were.
-func (s *Splitter) endObject(part []byte, end int64) {
+// isBlank reports whether a byte has no meaning between objects: it is one of a byte order mark, too.
+func isBlank(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\r' || c == 0 || c == 0xef || c == 0xbb || c == 0xbf
+}
+
+// readText reads a line of text up to its newline.
+func (s *Splitter) readText(i int) int {
 	o := s.objects
-	o.lineBegin = false
-	if o.closing {
-		o.closing, o.records = false, false
-		s.resume = end
-		o.keep()
-		return
+	end := bytes.IndexByte(o.block[i:], '\n')
+	if end < 0 {
+		return len(o.block)
 	}
-	s.object(part, end)
+	s.object(o.block[o.start : i+end])
+	o.mode = atLine
+	s.resumeAt(i + end + 1)
+	return i + end + 1
+}
+
+// readElements reads a byte between the objects of an array. A line that begins with text ends the array.
+func (s *Splitter) readElements(i int) int {
+	o := s.objects
+	switch c := o.block[i]; {
+	case c == '\n':
+		s.resumeAt(i) // what follows is the begin of a line
+		o.newLine = true
+		return i + 1
+	case isBlank(c):
+		if !o.newLine {
+			s.resumeAt(i + 1)
+		}
+		return i + 1
+	case c == '{':
+		s.resumeAt(i)
+		o.enter(c)
+		o.mode, o.start = inObject, i
+	case c == ']' && o.records:
+		s.resumeAt(i)
+		o.enter(c)
+		o.mode, o.start = behindRecords, i
+	case c == ']':
+		o.mode, o.array = behindObject, false
+		s.resumeAt(i + 1)
+	case c != ',' && o.newLine:
+		o.mode, o.array, o.records, o.newLine = atLine, false, false, false
+		s.resumeAt(i)
+		return i
+	default:
+		s.resumeAt(i + 1)
+	}
+	o.newLine = false
+	return i + 1
 }
 
 // object passes on an object, or a line between objects, whose last part is given; the others are in
-// carry. What follows it begins at an offset.
-func (s *Splitter) object(part []byte, end int64) {
+// carry.
+func (s *Splitter) object(part []byte) {
 	s.lines++
 	switch {
 	case len(s.carry) == 0 && !s.tooLong && len(part) <= MaxLine:
@@ -182,59 +226,4 @@ func (s *Splitter) object(part []byte, end int64) {
 		}
 		s.carry, s.tooLong = s.carry[:0], false
 	}
-	s.resume = end
-	s.objects.keep()
-}
-
-// isRecords reports whether an object begins with the key of an array of records, which
-// Azure puts around lines, or of the events that the CloudWatch Logs command returns.
-func isRecords(first, second []byte) bool {
-	if len(first)+len(second) > maxRecordsKey {
-		return false
-	}
-	text := string(first) + string(second)
-	return recordsKey.MatchString(text)
-}
-
-const maxRecordsKey = 64
-
-var (
-	recordsKey  = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$`)
-	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\[\s*\]\s*$|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*(\{|\]\s*\}\s*$)|\{[ \t\r]*\n\s*")`)
-	arrayHead   = regexp.MustCompile(`^(\[\s*\{\s*"|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*\{\s*")`)
-)
-
-// hasArray reports whether an array of objects begins with a line behind the first one.
-func hasArray(content []byte) bool {
-	for {
-		end := bytes.IndexByte(content, '\n')
-		if end < 0 {
-			return false
-		}
-		content = content[end+1:]
-		if len(content) > 0 && (content[0] == '[' || content[0] == '{') && arrayHead.Match(content[:min(len(content), 4<<10)]) {
-			return true
-		}
-	}
-}
-
-// FirstLines returns the lines that a file begins with, at most n of them; or its objects, with the
-// lines between, if it has to be read with SplitObjects: an array begins there, which may be empty, or
-// its objects have several lines. The last one may be cut off.
-func FirstLines(content []byte, n int) (lines [][]byte, objects bool) {
-	if !objectsHead.Match(content[:min(len(content), 4<<10)]) && !hasArray(content) {
-		lines = bytes.SplitN(content, []byte("\n"), n+1)
-		return lines[:min(len(lines), n)], false
-	}
-	s := NewSplitter(0, func(line []byte) {
-		if len(lines) < n && line != nil {
-			lines = append(lines, bytes.Clone(line))
-		}
-	})
-	s.SplitObjects(ObjectsBegin)
-	s.Split(content)
-	if line, _ := s.Tail(); len(lines) < n && len(line) > 0 {
-		lines = append(lines, line)
-	}
-	return lines, true
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,15 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 		{"objects before an array", "{\"a\":1}\n[{\"b\":2}]\n{\"c\":3}\n", []string{`{"a":1}`, `{"b":2}`, `{"c":3}`}},
 		{"lines behind records", "{\"records\":[\n{\"a\":1}],\n\"b\": {\"c\": [2, \"}\"]}\n}\ntext\n{\"events\":[{\"d\":4}],\"n\":{\"e\":5}}\n", []string{`{"a":1}`, "text", `{"d":4}`}},
 		{"records in records", `{"records":[{"records":[{"a":1}]}]}` + "\n", []string{`{"records":[{"a":1}]}`}},
-		{"what stands in the line of an object", "{\"a\":1} b [c\n\n \t\n[]\nd\n", []string{`{"a":1}`, "d"}},
+		{"what stands in the line of an object", "{\"a\":1} b [c\n\n \t\n[]\nd\n", []string{`{"a":1}`, "", "", "d"}},
+		{"lines that begin as arrays do", "[{\"a\":1}]\n[ INFO ] x\n[] y\n[[z\n] {\"b\n, c\n} d\n[\n\ne {\n", []string{`{"a":1}`, "[ INFO ] x", "[] y", "[[z", `] {"b`, ", c", "} d", "[", "", "e {"}},
+		{"lines that begin as objects do", "{x} y\n[{x} y\n{\n{ x\n{}\n", []string{"{x} y", "[{x} y", "{", "{ x", "{}"}},
+		{"behind an object that is cut off", "[{\"a\":1}]\n{\"b\n8.8.8.8 x\n{\"c\":[\n8.8.4.4 \"y\"\n8.8.4.5 z\n", []string{`{"a":1}`, `{"b`, "8.8.8.8 x", `{"c":[`, `8.8.4.4 "y"`, "8.8.4.5 z"}},
+		{"behind an array that is cut off", "[{\"a\":1},\n8.8.8.8 x\n[{\"b\":2},\n{\"c\":\n8.8.4.4 y\nz\n", []string{`{"a":1}`, "8.8.8.8 x", `{"b":2}`, `{"c":`, "8.8.4.4 y", "z"}},
+		{"behind records that are cut off", "{\"records\":[{\"a\":1}],\n8.8.8.8 x\n8.8.4.4 y\n{\"events\":[{\"b\":2}\nz\n", []string{`{"a":1}`, "8.8.8.8 x", "8.8.4.4 y", `{"b":2}`, "z"}},
+		{"objects of lines behind one that is cut off", "{\"a\":{\"b\":1,\n{\"c\":2}\n{\"d\":3}\n", []string{`{"a":{"b":1,`, `{"c":2}`, `{"d":3}`}},
+		{"arrays behind each other", `[{"a":1}][{"b":2}], {"c":3}[]` + "\n{\"d\":4}{\n\"e\":5}", []string{`{"a":1}`, `{"b":2}`, `{"c":3}`, `{"d":4}`, "{\n\"e\":5}"}},
+		{"values of every kind", "{\"a\":[\n1,\n-2,\ntrue,\nfalse,\nnull,\n{\n},\n[\n]\n]\n,\n\"b\"\n:\n\"c\"\n}\n", []string{"{\"a\":[\n1,\n-2,\ntrue,\nfalse,\nnull,\n{\n},\n[\n]\n]\n,\n\"b\"\n:\n\"c\"\n}"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +67,7 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 				if !slices.Equal(got, c.want) {
 					t.Fatalf("in blocks of %d and more bytes: %q, want %q", cut, got, c.want)
 				}
-				if line, size := s.Tail(); size != 0 || len(line) > 0 {
+				if line, size, open := s.Tail(); size != 0 || open {
 					t.Fatalf("in blocks of %d and more bytes: %q is left", cut, line)
 				}
 				// Another Splitter goes on between objects.
@@ -76,13 +85,27 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 
 func TestObjectThatIsCutOffIsTheTail(t *testing.T) {
 	t.Parallel()
-	_, resumes, s := splitAt(`[{"a":1}, {"b":"2`, 3)
-	if line, size := s.Tail(); string(line) != `{"b":"2` || size != 7 || resumes[1] != 10 {
-		t.Errorf("tail %q, %d bytes from %d", line, size, resumes[1])
-	}
-	_, resumes, s = splitAt("[{\"a\":1}]\n[10/Oct", 11)
-	if line, size := s.Tail(); string(line) != "[10/Oct" || size != 7 || resumes[1] != 10 {
-		t.Errorf("tail %q, %d bytes from %d", line, size, resumes[1])
+	for _, c := range []struct {
+		content string
+		line    string // "": none is open
+		size    int64
+	}{
+		{`[{"a":1}, {"b":"2`, `{"b":"2`, 7},
+		{"[{\"a\":1}]\n[10/Oct", "[10/Oct", 7},
+		{"x\n {", "{", 1},
+		{`{"records":[{"a":1}]`, "", 1},
+		{`{"records":[{"a":1}], "n":`, "", 7},
+		{"{\"a\":1}\n[", "", 1},
+		{"{\"a\":1}\n[ \n", "", 3},
+		{"{\"a\":1}\n[ ] ", "", 4},
+		{`[{"a":1},`, "", 0},
+		{"[{\"a\":1},\n \n", "", 1},
+		{`{"a":1} b`, "", 0},
+	} {
+		_, resumes, s := splitAt(c.content, 3)
+		if line, size, open := s.Tail(); string(line) != c.line || size != c.size || open != (c.line != "") || resumes[1] != int64(len(c.content))-size {
+			t.Errorf("%q: tail %q (open: %t), %d bytes from %d", c.content, line, open, size, resumes[1])
+		}
 	}
 }
 
@@ -155,6 +178,94 @@ func FuzzObjects(f *testing.F) {
 			t.Fatalf("%q continued at %d: %q, want %q", content, from, all, whole)
 		}
 		FirstLines(content, 3)
+	})
+}
+
+// What is longer than the bound is one line, and what follows it is read on.
+func TestWhatIsOpenBehindTheBoundIsAbandoned(t *testing.T) {
+	t.Parallel()
+	blanks := strings.Repeat(" ", MaxLine)
+	for name, begin := range map[string]string{
+		"object": "{\"a\":1," + blanks + "\n", "string": `{"` + blanks + "\n", "bracket": "[" + blanks + "x\n",
+		"brace": "{" + blanks + "\n", "records": `{"records":[{}],` + blanks + "\n", "lines": "{\"a\":1," + strings.Repeat("\n\"x\",", MaxLine/5) + "\n",
+	} {
+		for _, size := range []int{1000, 2 * MaxLine} {
+			lines, long := int64(0), 0
+			s := NewSplitter(0, func(line []byte) {
+				if lines++; line == nil {
+					long++
+				}
+			})
+			s.SplitObjects(ObjectsBegin)
+			for block := range slices.Chunk([]byte(begin+"8.8.8.8 x\n8.8.4.4 y\n"), size) {
+				s.Split(block)
+			}
+			if _, _, open := s.Tail(); long != 1 || lines < 3 || open || s.LongLines().Count != 1 {
+				t.Errorf("%s in blocks of %d bytes: %d lines, %d of them too long; open: %t", name, size, lines, long, open)
+			}
+		}
+	}
+}
+
+// textOf returns the lines of content that are no JSON, without the blanks before them.
+func textOf(content []byte) (lines []string) {
+	for line := range bytes.Lines(append(bytes.Clone(content), '\n')) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		for len(line) > 0 && isBlank(line[0]) {
+			line = line[1:]
+		}
+		if !undecidedText.Match(line) {
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}
+
+// undecidedText begins lines that are JSON, or what else may come next decides.
+var undecidedText = regexp.MustCompile(`^(\{|\[[\s\x00]*(\{|\]?[\s\x00]*$))`)
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("8.8.8.8 - - [x] {\n[ INFO ] {\"\n[] y\n]\n, }\n\n\"a\",[[\n[[{"), uint16(9))
+	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
+		var all strings.Builder
+		var want []string
+		for _, line := range textOf(content) {
+			all.WriteString(line + "\n[{\"a\":[]},\n {\"b\":\"}\"}\n]\n{\"Records\" : [ {\"c\":{}}]\n}\n")
+			want = append(want, line, `{"a":[]}`, `{"b":"}"}`, `{"c":{}}`)
+		}
+		if got, _, _ := splitAt(all.String(), int(at)%(all.Len()+1)); !slices.Equal(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
+
+func FuzzCutOffObject(f *testing.F) {
+	object := "{\"a\":{\"b\":[1,\"x\\\"y\",{\"c\":null}],\"d\":-1.5e3},\n \"f\":[\n1,\ntrue,\n{\"g\": 2}\n]\n}"
+	logs := []string{
+		`8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "x {\"y\": [1"`, `::1 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 5`,
+		`[10/Oct/2025:13:55:36 +0000] 8.8.8.8 "GET /[ HTTP/1.1" 200`, `www.example.org 8.8.8.8 {`, `"8.8.8.8","2025-10-10","GET /"`, `{"remote_addr":"8.8.8.8","a":[{"b":1}]}`,
+		"-",
+	}
+	f.Add(uint16(0), uint16(1), uint8(0), "")
+	for i := range len(object) {
+		f.Add(uint16(i), uint16(i), uint8(i), "[")
+	}
+	f.Fuzz(func(t *testing.T, cut, block uint16, log uint8, before string) {
+		line := logs[int(log)%len(logs)]
+		content := object[:1+int(cut)%(len(object)-1)] + "\n" + strings.Repeat(line+"\n", 10)
+		if before == "[" {
+			content = "[" + object + ",\n" + content
+		}
+		got, _, s := splitAt(content, int(block)%(len(content)+1))
+		n := 0
+		for _, passed := range got {
+			if passed == line {
+				n++
+			}
+		}
+		if tail, _, open := s.Tail(); n < 9 || open {
+			t.Fatalf("%d of 10 lines: %q, and the tail %q", n, got, tail)
+		}
 	})
 }
 
