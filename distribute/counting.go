@@ -272,27 +272,42 @@ func (a *Counting) options(state string) accesslog.Options {
 
 // start sets how a file is read that begins with the sample.
 func (a *Counting) start(c *lineCounter, sample []byte) error {
+	c.format = a.format
+	if a.format != autoFormat {
+		return a.startFormat(c, sample)
+	}
 	lines, objects := stream.FirstLines(sample, accesslog.DetectLines)
 	if objects {
 		c.objects = stream.ObjectsBegin
 	}
-	c.format = a.format
 	if objects && len(lines) == 0 {
 		return a.startEmpty(c)
 	}
-	if a.format == autoFormat {
-		choice, err := accesslog.Choose(lines)
-		if err != nil {
-			return err
-		}
-		c.reading = Reading{Format: choice.Format.Name(), Percent: choice.Percent(), Unsure: choice.Unsure()}
-		c.reading.Unzoned = a.zone != nil && a.logZone == nil && isUnzoned(choice.Format, lines)
-		c.parser = choice.NewAuto(a.options(""))
-		return nil
+	choice, err := accesslog.Choose(lines)
+	if err != nil {
+		return err
 	}
+	c.reading = Reading{Format: choice.Format.Name(), Percent: choice.Percent(), Unsure: choice.Unsure()}
+	c.reading.Unzoned = a.zone != nil && a.logZone == nil && isUnzoned(choice.Format, lines)
+	c.parser = choice.NewAuto(a.options(""))
+	return nil
+}
+
+// startFormat is start for a format that is configured.
+func (a *Counting) startFormat(c *lineCounter, sample []byte) error {
 	format, err := accesslog.ByName(a.format)
 	if err != nil {
 		return err
+	}
+	lines := stream.FirstLinesOfText(sample, accesslog.DetectLines)
+	if format.HasObjects() {
+		var objects bool
+		if lines, objects = stream.FirstLines(sample, accesslog.DetectLines); objects {
+			c.objects = stream.ObjectsBegin
+		}
+		if objects && len(lines) == 0 {
+			return a.startEmpty(c)
+		}
 	}
 	c.reading.Unzoned = a.zone != nil && a.logZone == nil && isUnzoned(format, lines)
 	c.parser = format.New(a.options(""))

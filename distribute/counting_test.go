@@ -274,6 +274,24 @@ func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	}
 }
 
+// A line that looks like an array is one of the text, where the format has no objects.
+func TestFilesOfTextFormatsAreNotSplitIntoObjects(t *testing.T) {
+	t.Parallel()
+	const text = `8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "-"` + "\n"
+	const object = `{"remote_addr":"8.8.8.8","time_iso8601":"2025-10-10T13:55:36Z","status":200}`
+	for format, want := range map[string]string{
+		"combined": "", "$remote_addr - - [$time_local] $rest": "", "auto": stream.ObjectsBegin, "nginx-json": stream.ObjectsBegin, "message:combined": stream.ObjectsBegin,
+		`{"remote_addr":"$remote_addr","time_iso8601":"$time_iso8601","status":$status}`: stream.ObjectsBegin,
+	} {
+		counter, err := newCounting(t, &CountingConfig{Format: format}).Begin([]byte(text+"["+object+"]\n"+`{"message":"8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\""}`+"\n"), "")
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+		} else if got := counter.(objectCounter).Objects(); got != want {
+			t.Errorf("%s: objects %q, want %q", format, got, want)
+		}
+	}
+}
+
 func TestFileWithoutRequestsIsCounted(t *testing.T) {
 	t.Parallel()
 	const iis = "#Version: 1.0\n#Date: 2025-10-10 00:00:00\n#Fields: date time c-ip sc-status"

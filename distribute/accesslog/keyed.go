@@ -162,3 +162,9 @@ func (f Format) Keyed() string {
 	}
 	return ""
 }
+
+// HasObjects reports whether the format's lines are JSON objects, or may be in some.
+func (f Format) HasObjects() bool {
+	isObject := func(l *layout) bool { return strings.HasPrefix(l.head, "{") }
+	return f.keys != nil || f.inner != nil || slices.ContainsFunc(f.layouts, isObject)
+}
