@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/distribute/accesslog"
 )
@@ -160,5 +161,39 @@ func TestSuggestedLayoutReadsItsOwnLines(t *testing.T) {
 		if record, verdict := f.New(accesslog.Options{}).Parse(lines[0]); verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" {
 			t.Errorf("%q: %+v, verdict %d", layout, record, verdict)
 		}
+	}
+}
+
+func TestSuggestedDatesAreAmbiguousWhereTheLinesDoNotTell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line, layout string
+		ambiguous    bool
+	}{
+		{"03/04/2025 1:55:36 PM 8.8.8.8", "$time_dmy $remote_addr", true},
+		{"03/14/2025 1:55:36 PM 8.8.8.8", "$time_mdy $remote_addr", false},
+		{"8.8.8.8;03/04/25;13:55:36", "$remote_addr;$date_dmy;$clock", true},
+		{"8.8.8.8;14/04/25;13:55:36", "$remote_addr;$date_dmy;$clock", false},
+		{"8.8.8.8;03.04.25;13:55:36", "$remote_addr;$date;$clock", false},
+	} {
+		s := accesslog.SuggestLayout(byteLines([]string{c.line, c.line}))
+		if s.Layout != c.layout || s.Ambiguous != c.ambiguous {
+			t.Errorf("%s: %+v", c.line, s)
+		}
+	}
+}
+
+// A search that tries each word with each later one takes 20 seconds for this line.
+func TestLinesOfManyDatesAreExplainedInTime(t *testing.T) {
+	t.Parallel()
+	const date = "2025-10-10 "
+	line := []byte(date + "8.8.8.8 " + strings.Repeat(date, (128<<10)/len(date)))
+	start := time.Now()
+	if _, err := accesslog.Choose([][]byte{line}); err == nil {
+		t.Error("a format was found")
+	}
+	accesslog.SuggestLayout([][]byte{line})
+	if took := time.Since(start); took > 5*time.Second {
+		t.Error(took)
 	}
 }

@@ -57,6 +57,7 @@ func declared(d *formats.Format) Format {
 	}
 	switch d.Kind {
 	case formats.Layout:
+		f.order = f.layouts[0].order()
 		f.splitter = func(string) splitter { return f.layouts }
 		if d.Header != "" {
 			f.splitter = func(string) splitter { return headed{f.layouts, d.Header} }

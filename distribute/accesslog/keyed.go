@@ -69,8 +69,8 @@ var keyedNames = []string{"json", "logfmt"}
 // ByKeys returns the format of lines whose values have keys of the user's own: JSON
 // objects ("json"; a dot stands between the key of an object and a key in it), or pairs
 // key=value ("logfmt"). The keys of [Address] and [Time] are needed; [Date] and [Clock] are a time
-// with two keys. [TimeDayFirst] and the like are for dates such as 10/12/2025: without them a Time with
-// such a date is none, and a Date has the month first.
+// with two keys. [TimeDayFirst] and the like are for dates such as 10/12/2025: without them a time with
+// such a date is none.
 func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	if !slices.Contains(keyedNames, kind) {
 		return Format{}, fmt.Errorf("format %q has no keys: they are of lines in json or logfmt", kind)

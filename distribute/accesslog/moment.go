@@ -14,7 +14,7 @@ import (
 type dateOrder uint8
 
 const (
-	unknownOrder dateOrder = iota // only dates with dots, whose day is first, and those with AM or PM, whose month is first, are read
+	unknownOrder dateOrder = iota // only dates with dots, whose day is first, are read
 	dayFirst
 	monthFirst
 )
@@ -55,9 +55,6 @@ func readMoment(b []byte, order dateOrder) (w written, ok bool) {
 			return w, false
 		}
 		h = h%12 + int(half-1)*12
-		if order == unknownOrder {
-			order = monthFirst
-		}
 	}
 	if !ok || h > 23 || m < 0 || m > 59 {
 		return w, false

@@ -18,8 +18,11 @@ type Suggestion struct {
 // address, or else the first one, and the time of one of the first lines where they stand there; the
 // request and the status if they are found; and names for all else.
 func SuggestLayout(lines [][]byte) Suggestion {
-	tried := 0
-	for _, line := range lines {
+	starts, tried := make([][]byte, len(lines)), 0
+	for i, line := range lines {
+		starts[i] = startOf(line)
+	}
+	for _, line := range starts {
 		line = bytes.TrimRight(trimStart(line), "\r")
 		if len(line) == 0 {
 			continue
@@ -27,14 +30,19 @@ func SuggestLayout(lines [][]byte) Suggestion {
 		if tried++; tried > maxNearest {
 			break
 		}
-		if s := suggestFor(line, lines); s.Layout != "" {
+		if s := suggestFor(line, starts); s.Layout != "" {
 			return s
 		}
 	}
 	return Suggestion{}
 }
 
-// suggestFor returns the layout of a line that reads the address of most of the lines.
+// startOf returns the part of a line in which its fields are searched: all times and addresses of access
+// logs stand there.
+func startOf(line []byte) []byte { return line[:min(len(line), 8<<10)] }
+
+// suggestFor returns the layout of a line that reads the address of most of the lines. A time that is sure
+// is better than one that is not, whatever is read.
 func suggestFor(line []byte, lines [][]byte) (s Suggestion) {
 	best, most := lineLayout{}, 0
 	for _, order := range []dateOrder{unknownOrder, dayFirst, monthFirst} {
@@ -45,7 +53,8 @@ func suggestFor(line []byte, lines [][]byte) (s Suggestion) {
 			}
 			read := l.read(lines, false)
 			switch {
-			case read > most && (l.sure || !best.sure), read > 0 && l.sure && !best.sure:
+			case read == 0, best.sure && !l.sure:
+			case read > most, l.sure && !best.sure:
 				best, most, s.Ambiguous = l, read, false
 			case read == most && order == monthFirst && best.order == dayFirst:
 				s.Ambiguous = true
@@ -63,6 +72,7 @@ func suggestFor(line []byte, lines [][]byte) (s Suggestion) {
 
 // hasTime reports whether a time stands anywhere in a line.
 func hasTime(line []byte) bool {
+	line = startOf(line)
 	for _, cut := range wordCutters {
 		l := lineLayout{line: line, words: cut(line)}
 		for _, order := range []dateOrder{unknownOrder, dayFirst} {
@@ -162,42 +172,46 @@ var (
 	dateFields  = [...]Field{Date, DateDayFirst, DateMonthFirst}
 )
 
-// findDateAndClock marks the first date, and the first time of day behind it.
+// findDateAndClock marks the first date, and the first time of day behind it. If there is none, none is
+// behind a later date.
 func (l *lineLayout) findDateAndClock(order dateOrder) bool {
-	for i, date := range l.words {
-		if Rank(dateFields[order], string(l.value(date))) == 0 {
-			continue
-		}
-		for _, clock := range l.words[i+1:] {
-			if Rank(Clock, string(l.value(clock))) > 0 {
-				name := "$date"
-				if Rank(Date, string(l.value(date))) == 0 {
-					name += orderSuffix[order]
-				}
-				l.sure = true
-				return l.add(mark{date, name}) && l.add(mark{clock, "$clock"})
+	isDate := func(w span) bool { return Rank(dateFields[order], string(l.value(w))) > 0 }
+	i := slices.IndexFunc(l.words, isDate)
+	if i < 0 {
+		return false
+	}
+	date := l.words[i]
+	for _, clock := range l.words[i+1:] {
+		if Rank(Clock, string(l.value(clock))) > 0 {
+			name := "$date"
+			if Rank(Date, string(l.value(date))) == 0 {
+				name += orderSuffix[order]
 			}
+			l.sure = true
+			return l.add(mark{date, name}) && l.add(mark{clock, "$clock"})
 		}
 	}
 	return false
 }
 
+// maxCandidates bounds the words of a line that are tried as its request, and as its status: each is tried
+// on all lines.
+const maxCandidates = 8
+
 // addRequest marks the request, or its method and what follows, if most lines are still read.
 func (l *lineLayout) addRequest(lines [][]byte, most int) {
+	tried := 0
 	for i, w := range l.words {
-		extended := *l
-		extended.marks = slices.Clone(l.marks)
+		var marks []mark
 		switch {
 		case Rank(Request, string(l.value(w))) > 0:
-			extended.add(mark{w, "$request"})
+			marks = []mark{{w, "$request"}}
 		case isMethod(l.value(w)) && i+1 < len(l.words) && Rank(Path, string(l.value(l.words[i+1]))) > 0:
-			extended.add(mark{w, "$request_method"})
-			extended.add(mark{l.words[i+1], "$request_uri"})
+			marks = []mark{{w, "$request_method"}, {l.words[i+1], "$request_uri"}}
 		default:
 			continue
 		}
-		if extended.read(lines, false) >= most {
-			*l = extended
+		if tried++; tried > maxCandidates || l.extend(marks, lines, most, false) {
 			return
 		}
 	}
@@ -205,17 +219,32 @@ func (l *lineLayout) addRequest(lines [][]byte, most int) {
 
 // addStatus marks the status, if most lines are still read and have one there.
 func (l *lineLayout) addStatus(lines [][]byte, most int) {
+	tried := 0
 	for _, w := range l.words {
 		if Rank(Status, string(l.value(w))) == 0 {
 			continue
 		}
-		extended := *l
-		extended.marks = slices.Clone(l.marks)
-		if extended.add(mark{w, "$status"}) && extended.read(lines, true) >= most {
-			*l = extended
+		if tried++; tried > maxCandidates || l.extend([]mark{{w, "$status"}}, lines, most, true) {
 			return
 		}
 	}
+}
+
+// extend adds marks, and reports whether most lines are still read with them, and with a status if that is
+// true. If not, the layout is as before.
+func (l *lineLayout) extend(marks []mark, lines [][]byte, most int, status bool) bool {
+	extended := *l
+	extended.marks = slices.Clone(l.marks)
+	for _, m := range marks {
+		if !extended.add(m) {
+			return false
+		}
+	}
+	if extended.read(lines, status) < most {
+		return false
+	}
+	*l = extended
+	return true
 }
 
 // text returns the layout, with a name for each word up to the last mark.
@@ -286,9 +315,8 @@ func Rank(field Field, value string) int {
 		_, ok := readClock([]byte(value))
 		return rankIf(ok)
 	case Date:
-		_, ok := columnDate([]byte(value))
-		_, free := freeDate([]byte(value), nil, order)
-		return rankIf(ok || free)
+		_, ok := twoFieldDate([]byte(value), order)
+		return rankIf(ok)
 	case Request:
 		method, rest, _ := strings.Cut(value, " ")
 		return rankIf(isMethod([]byte(method)) && rest != "")

@@ -237,37 +237,12 @@ func padClock(clock []byte, padded *[clockLen]byte) []byte {
 	return padded[:]
 }
 
-// twoFieldDate reads a date as columnDate and freeDate do, or written as 1/2/06 or 01/02/2006: the
-// month is first if the order is not known.
+// twoFieldDate reads a date as columnDate and freeDate do.
 func twoFieldDate(b []byte, order dateOrder) (Day, bool) {
 	if day, ok := columnDate(b); ok {
 		return day, true
 	}
-	if order != dayFirst {
-		if day, ok := americanDate(b); ok {
-			return day, true
-		}
-	}
 	return freeDate(b, nil, order)
-}
-
-// americanDate reads a date written as 1/2/06 or 01/02/2006, the month first.
-func americanDate(b []byte) (Day, bool) {
-	if len(b) > len("01/02/2006") {
-		return 0, false
-	}
-	month, rest, _ := bytes.Cut(b, []byte("/"))
-	day, year, found := bytes.Cut(rest, []byte("/"))
-	n := lex.Number(year)
-	switch {
-	case !found || len(month) == 0 || len(day) == 0:
-		return 0, false
-	case len(year) == 2:
-		n += 2000
-	case len(year) != 4:
-		return 0, false
-	}
-	return dateDay(n, lex.Number(month), lex.Number(day))
 }
 
 // A timePattern is a time of which digits of the seconds may differ: other times that have it

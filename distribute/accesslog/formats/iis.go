@@ -8,7 +8,7 @@ var iis = Format{
 	Specification: "https://learn.microsoft.com/en-us/windows/win32/http/iis-logging",
 	Unit:          time.Millisecond,
 	Layouts: []string{
-		`$remote_addr, $remote_user, $date, $clock, $service, $server, $server_addr, $request_time, $received_bytes, ` +
+		`$remote_addr, $remote_user, $date_mdy, $clock, $service, $server, $server_addr, $request_time, $received_bytes, ` +
 			`$bytes_sent, $status, $windows_status, $request_method, $uri, $rest`,
 	},
 	Example: "203.0.113.7, -, 03/20/01, 7:55:20, W3SVC2, SERVER, 192.0.2.1, 4502, 163, 3223, 200, 0, GET, /index.html, -,",

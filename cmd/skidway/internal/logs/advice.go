@@ -16,11 +16,11 @@ func (e *explainedFile) advice() string {
 	switch {
 	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
-	case e.reads != "" && e.layout.Layout != "":
+	case e.reads != "" && e.layout != "":
 		return fmt.Sprintf("%sThe layout that is proposed reads %s. If its address is not the client's, put the name $remote_addr where that is%s: %s",
-			known, e.reads, ambiguousText(e.layout), e.command())
+			known, e.reads, e.ambiguousText(), e.command())
 	case e.reads != "":
-		return fmt.Sprintf("%sThe keys that are proposed read %s. If the address is not the client's, name its key: %s", known, e.reads, e.command())
+		return fmt.Sprintf("%sThe keys that are proposed read %s. If the address is not the client's, name its key%s: %s", known, e.reads, e.ambiguousText(), e.command())
 	case e.options != "":
 		return fmt.Sprintf("%sName the keys of its address and its time%s: %s", known, timelessText(e.sample), e.command())
 	}
@@ -36,8 +36,8 @@ func (e *explainedFile) command() string {
 }
 
 // ambiguousText says that the day of dates may be the month; it is empty if it is known.
-func ambiguousText(s accesslog.Suggestion) string {
-	if !s.Ambiguous {
+func (e *explainedFile) ambiguousText() string {
+	if !e.ambiguous {
 		return ""
 	}
 	return "; if its dates have the month first, write _mdy for _dmy"
@@ -51,6 +51,7 @@ func (e *explainedFile) advise(lines [][]byte) {
 		for _, k := range chooseKeys(e.sample) {
 			e.options += " --field " + k.field.String() + "=" + keyText(k.name, strings.ToUpper(k.field.String())+"_KEY")
 			pairs = append(pairs, k.field.String()+"="+k.name)
+			e.ambiguous = e.ambiguous || k.isAmbiguous(e.sample)
 		}
 		e.propose(e.Format.Wrapper()+kind+"("+strings.Join(pairs, ",")+")", lines)
 		if e.reads != "" || kind == "json" {
@@ -58,7 +59,7 @@ func (e *explainedFile) advise(lines [][]byte) {
 		}
 	}
 	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
-		e.layout, e.options = s, "--format "+e.Format.Wrapper()+shellText(s.Layout)
+		e.layout, e.ambiguous, e.options = s.Layout, s.Ambiguous, "--format "+e.Format.Wrapper()+shellText(s.Layout)
 		e.propose(e.Format.Wrapper()+s.Layout, lines)
 	}
 }
@@ -148,6 +149,14 @@ func likeliestKey(lines []accesslog.LineExplanation, fields ...accesslog.Field) 
 		}
 	}
 	return best
+}
+
+// isAmbiguous reports whether the values of the key are dates that may also have the month first.
+func (k fieldKey) isAmbiguous(lines []accesslog.LineExplanation) bool {
+	monthFirst, ok := map[accesslog.Field]accesslog.Field{
+		accesslog.TimeDayFirst: accesslog.TimeMonthFirst, accesslog.DateDayFirst: accesslog.DateMonthFirst,
+	}[k.field]
+	return ok && likeliestKey(lines, monthFirst, k.field) == fieldKey{monthFirst, k.name}
 }
 
 // addressKey returns the key of the client's address; empty if there is none.

@@ -74,9 +74,10 @@ type explainedFile struct {
 
 	sample []accesslog.LineExplanation // the lines by which keys are chosen
 
-	layout  accesslog.Suggestion // that reads lines in no known format
-	options string               // that read them; empty if none are known
-	reads   string               // what they read
+	layout    string // that reads lines in no known format
+	ambiguous bool   // its dates may have the month first
+	options   string // that read them; empty if none are known
+	reads     string // what they read
 }
 
 // explainFile explains the first lines of a file that open opens in the named format, or in

@@ -67,6 +67,14 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 			`{"srv":"%[2]s","ip":"%[1]s","at":"25/11/2026 14:00:05","res":{"code":404},"req":"GET /x HTTP/1.1"}`,
 			"--format json --field address=ip --field time_dmy=at --field status=res.code --field request=req",
 		},
+		"JSON whose month may be the day": {
+			`{"srv":"%[2]s","ip":"%[1]s","at":"10/11/2026 2:00:05 PM"}`,
+			"--format json --field address=ip --field time_dmy=at",
+		},
+		"JSON with the month first": {
+			`{"srv":"%[2]s","ip":"%[1]s","on":"11/25/2026","at":"14:00:05"}`,
+			"--format json --field address=ip --field date_mdy=on --field clock=at",
+		},
 		"layout whose month may be the day": {
 			"10/11/2026 14:00:05 %[2]s %[1]s /x 200 512",
 			"--format '$time_dmy $field3 $remote_addr $field5 $status $rest'",
@@ -96,6 +104,8 @@ func TestAdviceNamesTheOptionsOfUnknownFormats(t *testing.T) {
 				}
 				if advice := e.advice(); !strings.HasSuffix(advice, ": skidway logs count "+c.options+" '"+path+"'") {
 					t.Fatalf("%s\nwant %s", advice, c.options)
+				} else if warns := strings.Contains(advice, "_mdy for _dmy"); warns != strings.Contains(name, "month may be") {
+					t.Error(advice)
 				}
 				if l := e.lines[0]; l.Verdict != accesslog.Parsed || l.Record.Addr.String() != clients[0] {
 					t.Errorf("its first line is shown as %+v", l)
