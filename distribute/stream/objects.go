@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // SplitObjects makes the Splitter pass on JSON objects: those of an array, of the array of records or
@@ -138,7 +139,7 @@ func (s *Splitter) readOutside(i int) int {
 		}
 		s.resumeAt(i + end)
 		return i + end
-	case isBlank(c), c == ',' && o.mode == behindObject:
+	case isBlank(c), c == ',' && o.mode == behindObject, o.base+int64(i) < 3 && strings.IndexByte("\xef\xbb\xbf", c) >= 0: // a byte order mark
 	case c == '{' || c == '[':
 		s.resumeAt(i)
 		o.start, o.midLine = i, o.mode != atLine
@@ -157,10 +158,8 @@ func (s *Splitter) readOutside(i int) int {
 	return i + 1
 }
 
-// isBlank reports whether a byte has no meaning between objects: it is one of a byte order mark, too.
-func isBlank(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\r' || c == 0 || c == 0xef || c == 0xbb || c == 0xbf
-}
+// isBlank reports whether a byte has no meaning between objects.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == 0 }
 
 // readText reads a line of text up to its newline.
 func (s *Splitter) readText(i int) int {

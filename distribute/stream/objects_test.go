@@ -189,7 +189,7 @@ func TestWhatIsOpenBehindTheBoundIsAbandoned(t *testing.T) {
 		"object": "{\"a\":1," + blanks + "\n", "string": `{"` + blanks + "\n", "bracket": "[" + blanks + "x\n",
 		"brace": "{" + blanks + "\n", "records": `{"records":[{}],` + blanks + "\n", "lines": "{\"a\":1," + strings.Repeat("\n\"x\",", MaxLine/5) + "\n",
 	} {
-		for _, size := range []int{1000, 2 * MaxLine} {
+		for _, size := range []int{300 << 10, 4 * MaxLine} {
 			lines, long := int64(0), 0
 			s := NewSplitter(0, func(line []byte) {
 				if lines++; line == nil {
@@ -222,14 +222,14 @@ func textOf(content []byte) (lines []string) {
 }
 
 // undecidedText begins lines that are JSON, or what else may come next decides.
-var undecidedText = regexp.MustCompile(`^(\{|\[[\s\x00]*(\{|\]?[\s\x00]*$))`)
+var undecidedText = regexp.MustCompile(`^(\{|\[[ \t\r\x00]*(\{|\]?[ \t\r\x00]*$))`)
 
 func FuzzText(f *testing.F) {
-	f.Add([]byte("8.8.8.8 - - [x] {\n[ INFO ] {\"\n[] y\n]\n, }\n\n\"a\",[[\n[[{"), uint16(9))
+	f.Add([]byte("[]\xbb\n\xef\n8.8.8.8 - - [x] {\n[ INFO ] {\"\n[] y\n]\n, }\n\n\"a\",[[\n[[{"), uint16(9))
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
 		var all strings.Builder
 		var want []string
-		for _, line := range textOf(content) {
+		for _, line := range textOf(append([]byte("not a byte order mark\n"), content...)) {
 			all.WriteString(line + "\n[{\"a\":[]},\n {\"b\":\"}\"}\n]\n{\"Records\" : [ {\"c\":{}}]\n}\n")
 			want = append(want, line, `{"a":[]}`, `{"b":"}"}`, `{"c":{}}`)
 		}
