@@ -72,6 +72,20 @@ type agingCounter interface {
 	KeepFrom(oldest string)
 }
 
+// A filteringCounter is a Counter with a filter of lines.
+type filteringCounter interface {
+	// FilteredDays returns the numbers of lines that were Filtered, by days such as "2026-11-01".
+	FilteredDays() map[string]int64
+}
+
+// filteredDays returns the numbers of filtered lines of a counter, by day.
+func filteredDays(c Counter) map[string]int64 {
+	if filtering, ok := c.(filteringCounter); ok {
+		return filtering.FilteredDays()
+	}
+	return nil
+}
+
 // A fileCounter is a Counter by the name of the file.
 type fileCounter interface {
 	// OfFile sets the name with which the file is announced. It is called before the first line.

@@ -75,13 +75,13 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 			}
 		}
 	}
-	for asked := range slices.Chunk(filtered, cellBatch) {
-		if err := batch.send(ctx); err != nil {
-			return 0, err
+	for _, day := range filtered {
+		if batch.size() >= cellBatch {
+			if err := batch.send(ctx); err != nil {
+				return 0, err
+			}
 		}
-		for _, day := range asked {
-			batch.days = append(batch.days, "?"+day)
-		}
+		batch.others = append(batch.others, day)
 	}
 	if err := batch.send(ctx); err != nil {
 		return 0, err
@@ -102,13 +102,14 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 // A stageBatch has the arguments of one call that stages cells.
 type stageBatch struct {
 	claim   *claim
-	days    []any           // whose first cells are in the batch; behind a question mark, those without cells
+	days    []any           // whose first cells are in the batch
+	others  []any           // days without cells, of which only lines that were filtered are counted
 	cells   []any           // pairs of name and number
 	bytes   int             // of their names
 	refused map[string]bool // days for which there is no room
 }
 
-func (b *stageBatch) size() int { return len(b.days) + len(b.cells)/2 }
+func (b *stageBatch) size() int { return len(b.days) + len(b.others) + len(b.cells)/2 }
 
 func cellSize(c Cell) int { return len(c.Group) + len(c.Member) }
 
@@ -132,8 +133,8 @@ func (b *stageBatch) send(ctx context.Context) error {
 		return nil
 	}
 	c := b.claim
-	args := append([]any{c.subscriber, c.epoch, c.id, c.shipment, c.token, c.commits + 1, len(b.days)}, b.days...)
-	reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, append(args, b.cells...)...)
+	args := slices.Concat([]any{c.subscriber, c.epoch, c.id, c.shipment, c.token, c.commits + 1, len(b.days), len(b.others)}, b.days, b.others, b.cells)
+	reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (b *stageBatch) send(ctx context.Context) error {
 	for i := range reply.Len() - 1 {
 		b.refused[reply.Text(1+i)] = true
 	}
-	b.days, b.cells, b.bytes = nil, nil, 0
+	b.days, b.others, b.cells, b.bytes = nil, nil, nil, 0
 	return nil
 }
 

@@ -141,7 +141,7 @@ func (c Cell) account() (day string, a cuts.Account) {
 // expiry returns how a tally changes when the lines of an account expire.
 func expiry(a cuts.Account) Tally {
 	return Tally{
-		Counted: -a.Counted, Unknown: -a.Unknown, Filtered: -a.Filtered, Expired: a.Counted + a.Unknown + a.Filtered, Private: -a.Private, Crawlers: -a.Crawlers,
+		Counted: -a.Counted, Unknown: -a.Unknown, Expired: a.Counted + a.Unknown, Private: -a.Private, Crawlers: -a.Crawlers,
 	}
 }
 
@@ -154,17 +154,11 @@ func (c Cell) day() string {
 	return g.Day
 }
 
-// isFiltered reports whether the cell has lines that a filter refused, which are in no cell that is
-// stored.
-func (c Cell) isFiltered() bool {
-	return c.Group == cuts.AccountGroup && strings.HasSuffix(c.Member, " "+cuts.FilteredAccount)
-}
-
-// byDay returns the cells that are not 0 and are stored, by their day, and the days that have only lines
-// that a filter refused.
+// byDay returns the cells that are not 0, by their day, and the days that have only lines that a filter
+// refused.
 func (r *fileResult) byDay() (days map[string][]Cell, others []string, err error) {
 	days = map[string][]Cell{}
-	dayOfGroup, filtered := map[string]string{}, map[string]bool{}
+	dayOfGroup := map[string]string{}
 	for name, n := range r.cells {
 		if n == 0 {
 			continue
@@ -173,10 +167,6 @@ func (r *fileResult) byDay() (days map[string][]Cell, others []string, err error
 			return nil, nil, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
 		}
 		cell := Cell{name.group, name.member, n}
-		if cell.isFiltered() {
-			filtered[cell.day()] = true
-			continue
-		}
 		day, known := dayOfGroup[name.group]
 		if !known {
 			if day = cell.day(); name.group != cuts.AccountGroup {
@@ -185,12 +175,23 @@ func (r *fileResult) byDay() (days map[string][]Cell, others []string, err error
 		}
 		days[day] = append(days[day], cell)
 	}
-	maps.DeleteFunc(filtered, func(day string, _ bool) bool { return days[day] != nil })
-	return days, slices.Collect(maps.Keys(filtered)), nil
+	for day := range r.filtered {
+		if days[day] == nil {
+			others = append(others, day)
+		}
+	}
+	return days, others, nil
 }
 
 // expire drops the cells of days, whose lines are expired.
 func (r *fileResult) expire(days map[string]bool) {
+	for day := range days {
+		filtered := Tally{Filtered: -r.filtered[day], Expired: r.filtered[day]}
+		r.tally.Add(filtered)
+		r.read.Add(filtered)
+		n := r.tail.filtered[day]
+		r.tail.tally.Add(Tally{Filtered: -n, Expired: n})
+	}
 	maps.DeleteFunc(r.cells, func(name cellName, n int64) bool {
 		cell := Cell{name.group, name.member, n}
 		if !days[cell.day()] {

@@ -2,8 +2,13 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"skidway/distribute/cuts"
 	"skidway/internal/redistest"
@@ -119,5 +124,60 @@ func TestReportExpiresDaysByTheClockOfRedis(t *testing.T) {
 	report, err := s.c.Report(t.Context(), "s", nil)
 	if err != nil || report.Subscriber.Tally.Expired != 120 || len(report.Tables[0].Rows) != 0 || s.field(s.k.subscriber("s").record(), "oldest") < today {
 		t.Errorf("%+v %v, oldest %s", report.Subscriber.Tally, err, s.field(s.k.subscriber("s").record(), "oldest"))
+	}
+}
+
+// A file grows whose last line without its end was filtered, on a day that is expired meanwhile. The line
+// was in no cell, so it did not expire with its day.
+func TestFilteredTailOfADayThatExpiredIsNotTakenForAnExpiredLine(t *testing.T) {
+	t.Parallel()
+	for grown, want := range map[string]Tally{" more\n": {Expired: 1}, strings.Repeat("x", 1<<20) + "\n": {Unparsable: 1}} {
+		c := newScriptRunner(t, redistest.DB(t)).c
+		aggregation := newCounting(t, &CountingConfig{Keep: 2, Where: `country == "DE"`})
+		path, text := filepath.Join(t.TempDir(), "a.log"), "8.8.8.8 "+time.Now().UTC().Format(time.DateOnly)+" x"
+		var counted []Tally
+		for _, added := range []string{"", grown} {
+			text += added
+			worker, err := NewWorker(t.Context(), c, "s", aggregation, &WorkerConfig{UntilDone: true, Workers: 1})
+			if err == nil {
+				err = os.WriteFile(path, []byte(text), 0o600)
+			}
+			if err == nil {
+				_, err = NewShipper(c, nil).Ship(t.Context(), []string{path})
+			}
+			if err == nil {
+				_, err = worker.Work(t.Context())
+			}
+			if err == nil {
+				err = c.totals("s").expireBefore(t.Context(), "9999-01-01")
+			}
+			report, reportErr := c.Report(t.Context(), "s", nil)
+			if err := errors.Join(err, reportErr); err != nil {
+				t.Fatal(err)
+			}
+			counted = append(counted, report.Subscriber.Tally)
+		}
+		want.Lines, want.Bytes, want.Files = 1, int64(len(text)), 1
+		if counted[0].Filtered != 1 || counted[1] != want {
+			t.Errorf("%+v, want a filtered line, then %+v", counted, want)
+		}
+	}
+}
+
+func TestCommitAsksForItsFilteredDaysInTheCallThatStagesItsCells(t *testing.T) {
+	t.Parallel()
+	s := newScriptRunner(t, redistest.DB(t))
+	claimed(s)
+	s.expireDays("2026-11-02")
+	s.stage("c2") // so that Redis has the script
+	calls := 0
+	s.c.db.AddHook(afterEach{func() { calls++ }})
+	c := claim{channel: s.c, subscriber: "s", id: "f", shipment: 1, token: "c1"}
+	result := &fileResult{
+		tally: Tally{Filtered: 5}, cells: map[cellName]int64{{"2026-11-02", "DE"}: 1}, filtered: map[string]int64{"2026-11-01": 2, "2026-11-02": 3},
+	}
+	staged, err := c.stage(t.Context(), result)
+	if want := (Tally{Filtered: 3, Expired: 2}); err != nil || staged != 1 || calls != 1 || result.tally != want {
+		t.Errorf("%d cells staged in %d calls, %+v, %v", staged, calls, result.tally, err)
 	}
 }

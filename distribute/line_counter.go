@@ -228,6 +228,14 @@ func (c *lineCounter) Cells(yield func(Cell)) {
 	}
 }
 
+// FilteredDays implements filteringCounter.
+func (c *lineCounter) FilteredDays() map[string]int64 {
+	if c.cuts == nil {
+		return nil
+	}
+	return c.cuts.FilteredDays()
+}
+
 // State implements [Counter].
 func (c *lineCounter) State() string {
 	return c.objects + stateSeparator + c.format + stateSeparator + c.parser.State()

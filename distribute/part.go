@@ -120,6 +120,7 @@ func (s *fileScan) part(resume int64) *fileResult {
 	result := &fileResult{cells: map[cellName]int64{}, tally: s.verdicts.tally(), progress: s.before}
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
+	result.filtered = filteredDays(s.counter)
 	result.addVisitors(s.counter)
 	result.read = result.tally
 	p := &result.progress
@@ -176,8 +177,9 @@ func parseInside(text string) (i inside) {
 
 // A tail has the counts of the last line, and of records that are open.
 type tail struct {
-	tally Tally
-	cells []Cell
+	tally    Tally
+	cells    []Cell
+	filtered map[string]int64 // lines by day; not stored
 }
 
 // The counts of a tail are stored as text: one line for the tally, then one line
@@ -239,16 +241,23 @@ func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, o
 	}
 	tally.Bytes = size
 	r.addVisitors(counter) // for good: this is the last commit of the shipment
-	r.tail = tail{tally: tally}
+	r.tail = tail{tally: tally, filtered: filteredDays(counter)}
 	counter.Cells(func(cell Cell) { r.tail.cells = append(r.tail.cells, cell) })
 	r.tally.Add(tally)
 	for _, cell := range r.tail.cells {
 		r.add(cell)
 	}
+	for day, n := range r.tail.filtered {
+		if r.filtered == nil {
+			r.filtered = map[string]int64{}
+		}
+		r.filtered[day] += n
+	}
 	return nil
 }
 
-// subtractTail subtracts the counts of a tail that was stored earlier.
+// subtractTail subtracts the counts of a tail that was stored earlier. Its filtered lines were in no
+// cell: they stay what they were counted as when their day expires.
 func (r *fileResult) subtractTail(text string) error {
 	t, err := parseTail(text)
 	if err != nil {

@@ -62,7 +62,8 @@ type fileResult struct {
 	lines    int64 // read in this and all earlier parts
 	reading  Reading
 	cells    map[cellName]int64
-	tail     tail                             // what is in tally and cells of a last line
+	filtered map[string]int64                 // lines that the filter refused, by day
+	tail     tail                             // what is in tally, cells and filtered of a last line
 	sketches map[cellName]*hyperloglog.Sketch // of visitors
 	progress progress
 	failure  error // nothing of the file was counted
@@ -271,6 +272,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.tally = s.verdicts.tally()
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
+	result.filtered = filteredDays(s.counter)
 	result.addVisitors(s.counter)
 	state := s.state()
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
@@ -325,7 +327,8 @@ func longLinesNote(long stream.LongLines) string {
 
 // reset drops all counts of the result: the progress is that from before.
 func (r *fileResult) reset(before progress) {
-	r.tally, r.read, r.cells, r.sketches, r.tail, r.progress = Tally{}, Tally{}, map[cellName]int64{}, nil, tail{}, before
+	r.tally, r.read, r.tail, r.progress = Tally{}, Tally{}, tail{}, before
+	r.cells, r.filtered, r.sketches = map[cellName]int64{}, nil, nil
 }
 
 // fail records the error for which nothing of the file is counted.

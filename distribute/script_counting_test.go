@@ -99,18 +99,18 @@ func (s scriptRunner) stage(claim string) string { return s.stagePart(claim, 1, 
 
 // stagePart stages cells under the number of a commit.
 func (s scriptRunner) stagePart(claim string, shipment, commit int) string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", shipment, claim, commit, 0, "day\tUS", 2, "day\tDE", 3)
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", shipment, claim, commit, 0, 0, "day\tUS", 2, "day\tDE", 3)
 }
 
 // stageDays stages a cell of a day that the subscriber may have, and one of another day.
 func (s scriptRunner) stageDays() string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 2, "2026-11-01", "2026-11-02",
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 2, 0, "2026-11-01", "2026-11-02",
 		"2026-11-01\tUS", 2, "accounts\t2026-11-01 counted", 2, "2026-11-02\tDE", 3)
 }
 
 // checkDay checks whether the subscriber keeps a day of which a commit has no cells.
 func (s scriptRunner) checkDay() string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 1, "?2026-11-01")
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "", "f", 1, "c1", 1, 0, 1, "2026-11-01")
 }
 
 // stagedDays is what that leaves.

@@ -50,7 +50,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 			pairs = append(pairs, fmt.Sprintf("day %d\tUS", i), "1")
 		}
 		for _, part := range [][]string{pairs[:2*cellBatch], pairs[2*cellBatch:]} {
-			args := []any{"s", "", "f", 1, "c1", commits, 0}
+			args := []any{"s", "", "f", 1, "c1", commits, 0, 0}
 			for _, text := range part {
 				args = append(args, text)
 			}

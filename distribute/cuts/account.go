@@ -3,19 +3,15 @@ package cuts
 import "slices"
 
 // An Account has the numbers of the lines of one day that are in its cells. Private is a part of
-// Unknown, Crawlers one of Counted and Unknown together. Filtered are those that are in no cell,
-// because the filter refused them; it is not stored.
-type Account struct{ Counted, Unknown, Private, Crawlers, Filtered int64 }
+// Unknown, Crawlers one of Counted and Unknown together.
+type Account struct{ Counted, Unknown, Private, Crawlers int64 }
 
 // AccountGroup is the group with the accounts of all days, of no cut. A member is a day and the
 // name of a number, such as "2026-11-01 counted".
 const AccountGroup = "accounts"
 
-// Accounts are the names of the numbers of an Account that are stored, in the order of its fields.
+// Accounts are the names of the numbers of an Account, in the order of its fields.
 var Accounts = [...]string{"counted", "unknown", "private", "crawlers"}
-
-// FilteredAccount is the name of Account.Filtered.
-const FilteredAccount = "filtered"
 
 func (a *Account) numbers() [len(Accounts)]*int64 {
 	return [...]*int64{&a.Counted, &a.Unknown, &a.Private, &a.Crawlers}
@@ -25,8 +21,6 @@ func (a *Account) numbers() [len(Accounts)]*int64 {
 func (a *Account) Add(name string, n int64) {
 	if i := slices.Index(Accounts[:], name); i >= 0 {
 		*a.numbers()[i] += n
-	} else if name == FilteredAccount {
-		a.Filtered += n
 	}
 }
 
@@ -36,9 +30,6 @@ func (a *Account) Cells(day string, yield func(group, member string, n int64)) {
 		if *n != 0 {
 			yield(AccountGroup, day+" "+Accounts[i], *n)
 		}
-	}
-	if a.Filtered != 0 {
-		yield(AccountGroup, day+" "+FilteredAccount, a.Filtered)
 	}
 }
 

@@ -21,7 +21,8 @@ type Counter struct {
 	cuts     []cutCounter
 	filter   filterTree
 	days     []accesslog.Day
-	accounts []Account // of each day: its Unknown, Private and Filtered
+	accounts []Account // of each day: its Unknown and Private
+	filtered []int64   // of each day
 	day      int       // index of the last one
 	cells    int       // of all cuts
 	hours    hourText
@@ -112,7 +113,7 @@ func (c *Counter) setDay(day accesslog.Day) bool {
 		if len(c.days) == MaxDays {
 			return false
 		}
-		at, c.days, c.accounts = len(c.days), append(c.days, day), append(c.accounts, Account{})
+		at, c.days, c.accounts, c.filtered = len(c.days), append(c.days, day), append(c.accounts, Account{}), append(c.filtered, 0)
 	}
 	c.day = at
 	return true
@@ -213,6 +214,17 @@ func (c *Counter) Cells(yield func(group, member string, n int64)) {
 	}
 }
 
+// FilteredDays returns the numbers of lines that Matches did not select, by their day.
+func (c *Counter) FilteredDays() map[string]int64 {
+	days := map[string]int64{}
+	for i, n := range c.filtered {
+		if n > 0 {
+			days[c.days[i].String()] = n
+		}
+	}
+	return days
+}
+
 var unknownCountry = geo.Unknown.Index()
 
 // newAccounts returns the accounts of all days, without what is in cells.
@@ -220,7 +232,7 @@ func (c *Counter) newAccounts() []Account {
 	accounts := slices.Clone(c.accounts)
 	for i := range accounts {
 		if !c.settings.UsePlaces() {
-			accounts[i] = Account{Filtered: accounts[i].Filtered}
+			accounts[i] = Account{}
 		}
 		accounts[i].Counted = -accounts[i].Unknown
 	}

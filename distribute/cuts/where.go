@@ -203,7 +203,7 @@ func (c *Counter) matches(day accesslog.Day, country int, addr netip.Addr, v *ac
 	if (f.few == nil || c.selects(r)) && (f.rest == nil || f.rest(r)) {
 		return true
 	}
-	c.accounts[c.day].Filtered++
+	c.filtered[c.day]++
 	return false
 }
 
