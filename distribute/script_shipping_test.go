@@ -372,6 +372,15 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.admitFile("a", "i", "f g", 0, 400) }, want: "[admitted 1 TIME]",
 	},
 	{
+		name: "admit: room when the oldest file is uploaded", given: func(s scriptRunner) {
+			withReserves(s)
+			s.subscribe("s", "words")
+			s.append(1)
+			s.complete("a", 1, 100)
+		},
+		call: func(s scriptRunner) string { return s.admitFile("a", "i", "f g", 0, 300) }, want: "[admitted 1 TIME]",
+	},
+	{
 		name: "admit: behind a file of a clock that was ahead", given: func(s scriptRunner) {
 			admitted(s)
 			s.do([]any{"ZADD", s.k.open(), 9e12, "f"})

@@ -40,7 +40,7 @@ local outcome = 1
 for i = 7, #ARGV do
   if call('HGET', FILE, 'part:' .. ARGV[i]) == shipment then
     call('HSET', FILE, 'cut:' .. ARGV[i], note)
-    call('SADD', KEYS[i + 2], id)
+    call('SADD', KEYS[i + 3], id)
     outcome = 2
   end
 end
