@@ -24,11 +24,15 @@ type Status struct {
 	Subscribers []SubscriberStatus
 	Abandoned   []string // files whose upload was abandoned and that were not shipped again
 
+	ShippersWaiting int // for room in the window, of those that are alive
+
 	segment int64 // bytes of the window that a segment can take
+	reserve int64 // bytes of the window that are left free for the oldest file
 }
 
-// Full reports whether the window has no room for another segment, so that shippers wait.
-func (s Status) Full() bool { return s.Window > 0 && s.Used+s.segment > s.Window }
+// Full reports whether the window has no room for another segment, other than one of the oldest file.
+// There may be no shipper that waits for room: ShippersWaiting has their number.
+func (s Status) Full() bool { return s.Window > 0 && s.Used+s.reserve+s.segment > s.Window }
 
 // An OpenFile is a file that is in Redis.
 type OpenFile struct {
@@ -119,14 +123,15 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 	if s.Now, err = c.now(ctx); err != nil {
 		return s, err
 	}
-	var open []string
-	held := map[string]string{}
+	var open, line, tokens []string
+	var held, reserves map[string]string
 	err = c.db.Retry(ctx, func() error {
 		pipe := c.db.Pipeline()
 		window := pipe.HMGet(ctx, c.keys.channel(), "window", "used")
 		known := pipe.ZCard(ctx, c.keys.files())
 		oldest := pipe.ZRange(ctx, c.keys.open(), 0, openListed-1)
-		holds := pipe.HGetAll(ctx, c.keys.held())
+		holds, keeps := pipe.HGetAll(ctx, c.keys.held()), pipe.HGetAll(ctx, c.keys.reserves())
+		queued := pipe.ZRange(ctx, c.keys.line(), 0, -1)
 		shippers := pipe.HGetAll(ctx, c.keys.shippers())
 		alive := pipe.ZRangeByScore(ctx, c.keys.leases(), &redis.ZRangeBy{Min: after(s.Now), Max: "+inf"})
 		if _, err := pipe.Exec(ctx); err != nil {
@@ -134,7 +139,7 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 		}
 		text := func(i int) string { v, _ := window.Val()[i].(string); return v }
 		s.Window, s.Used, s.Known = parseInt(text(0)), parseInt(text(1)), known.Val()
-		open, held, s.Shippers = oldest.Val(), holds.Val(), nil
+		open, held, reserves, line, tokens, s.Shippers = oldest.Val(), holds.Val(), keeps.Val(), queued.Val(), alive.Val(), nil
 		for _, token := range alive.Val() {
 			_, name, _ := strings.Cut(shippers.Val()[token], " ")
 			s.Shippers = append(s.Shippers, name)
@@ -153,14 +158,34 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 	if s.Abandoned, err = c.files.abandonedNames(ctx); err != nil {
 		return s, err
 	}
-	for _, id := range open {
-		r, err := c.files.record(ctx, id)
-		if err != nil {
+	files := make([]record, len(open))
+	for i, id := range open {
+		if files[i], err = c.files.record(ctx, id); err != nil {
 			return s, err
 		}
-		s.Open = append(s.Open, s.openFile(r, parseInt(held[id])))
+		s.Open = append(s.Open, s.openFile(files[i], parseInt(held[id])))
 	}
+	if i := slices.IndexFunc(files, func(r record) bool { return r.state != FileDone && r.state != FileAbandoned }); i >= 0 {
+		s.reserve = max(0, parseInt(reserves[open[i]])-parseInt(held[open[i]]))
+	}
+	s.ShippersWaiting = waitingShippers(tokens, line, files)
 	return s, nil
+}
+
+// waitingShippers returns the number of shippers that wait for room: of those that are alive the ones in the
+// line, and those with an upload for whose next segment there was none.
+func waitingShippers(alive, line []string, open []record) (n int) {
+	for _, r := range open {
+		if r.full && r.state == FileUploading {
+			line = append(line, r.by)
+		}
+	}
+	for _, token := range alive {
+		if slices.Contains(line, token) {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Status) openFile(r record, held int64) OpenFile {

@@ -3,6 +3,7 @@ package distribute
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -146,4 +147,35 @@ func (h *fetchHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 		}
 		return next(ctx, commands)
 	}
+}
+
+// The oldest file may always hold its reserve: what is left of it is no room for others.
+func TestStatusHasTheShippersThatWaitForRoom(t *testing.T) {
+	t.Parallel()
+	s := newScriptRunner(t, redistest.DB(t))
+	look := func(wantFull bool, wantWaiting int) {
+		t.Helper()
+		if status, err := s.c.Status(t.Context()); err != nil || status.Full() != wantFull || status.ShippersWaiting != wantWaiting {
+			t.Errorf("full %t, %d waiting, want %t, %d; %v", status.Full(), status.ShippersWaiting, wantFull, wantWaiting, err)
+		}
+	}
+	for _, shipper := range []string{"a", "b", "dead"} {
+		s.begin(shipper)
+	}
+	const cost, left = 1 << 20, testWindow - 1<<20
+	s.admitReserve("a", "f", "", 0, cost, 1<<21)
+	look(false, 0)
+	s.do([]any{"HSET", s.k.channel(), "used", testWindow - cost*3/2}) // room for a segment, but not beside the reserve
+	look(true, 0)
+	if answer := s.admitFile("b", "g", "f", 0, cost); answer != fmt.Sprintf("[full %d]", testWindow-cost*3/2) {
+		t.Fatal(answer)
+	}
+	look(true, 1)
+	s.do([]any{"ZADD", s.k.line(), 5, "dead"}, []any{"ZADD", s.k.leases(), 1, "dead"})
+	look(true, 1)
+	s.do([]any{"HSET", s.k.channel(), "used", testWindow})
+	if answer := s.book("a", 1, left); answer != fmt.Sprintf("[full %d]", testWindow) {
+		t.Fatal(answer)
+	}
+	look(true, 2)
 }

@@ -134,10 +134,10 @@ func rates(before, now distribute.Status) map[string]CountRate {
 	return found
 }
 
-// WaitsFor returns the subscriber that holds up most of a full window, for which shipping waits; empty if it
-// does not wait.
+// WaitsFor returns the subscriber that holds up most of the window, for which shippers wait; empty if none
+// waits.
 func (c *SampledChannel) WaitsFor() string {
-	if laggards := c.Status.Laggards(); c.Status.Full() && len(laggards) > 0 {
+	if laggards := c.Status.Laggards(); c.Status.ShippersWaiting > 0 && len(laggards) > 0 {
 		return slices.MaxFunc(laggards, func(a, b distribute.Laggard) int { return cmp.Compare(a.Bytes, b.Bytes) }).Subscriber
 	}
 	return ""

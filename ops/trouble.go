@@ -69,7 +69,7 @@ func (o *Overview) troubles() (found []Trouble) {
 var rankOrder = map[Rank]int{Problem: 0, Warning: 1, Off: 2}
 
 // troubles returns what is wrong with a channel: the subscriber without a worker that holds up
-// most, as a problem if the window is full.
+// most, as a problem if the window is full, or shippers wait for room.
 func (c *SampledChannel) troubles() []Trouble {
 	var worst *distribute.Laggard
 	for _, l := range c.Status.Laggards() {
@@ -78,7 +78,7 @@ func (c *SampledChannel) troubles() []Trouble {
 		}
 	}
 	switch {
-	case worst != nil && c.Status.Full():
+	case worst != nil && (c.Status.Full() || c.Status.ShippersWaiting > 0):
 		return []Trouble{{Rank: Problem, Name: "full", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}
 	case worst != nil:
 		return []Trouble{{Rank: Warning, Name: "gone", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}

@@ -63,8 +63,10 @@ func showWindow(ctx context.Context, a *cli.App, channel *distribute.Channel, fo
 	return a.Print(format, func(out io.Writer) error {
 		var text strings.Builder
 		fmt.Fprintln(&text, v.windowLine())
-		if v.Full() {
-			fmt.Fprintln(&text, "the window is full: shippers wait")
+		if v.ShippersWaiting > 0 {
+			fmt.Fprintf(&text, "shippers that wait for room: %d\n", v.ShippersWaiting)
+		} else if v.Full() {
+			fmt.Fprintln(&text, "the window has no room for another segment")
 		}
 		v.files(&text, view)
 		_, err := io.WriteString(out, text.String())
@@ -73,7 +75,7 @@ func showWindow(ctx context.Context, a *cli.App, channel *distribute.Channel, fo
 		return cli.WriteCSV(out, append(v.windowFigures(), v.fileFigures(view)...))
 	}, func(out io.Writer) error {
 		return cli.WriteJSON(out, cli.Object{
-			{Key: "channel", Value: v.channel}, v.windowObject(), {Key: "full", Value: v.Full()},
+			{Key: "channel", Value: v.channel}, v.windowObject(), {Key: "full", Value: v.Full()}, {Key: "shippers_waiting", Value: v.ShippersWaiting},
 			{Key: "files", Value: view.Objects(v.Open)},
 		})
 	})
