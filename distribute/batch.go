@@ -17,8 +17,8 @@ import (
 	"skidway/internal/rdb"
 )
 
-// On the embedded Redis, which lives in the memory of this process, the files of a batch use less of
-// it. They are committed less often: nothing is left of either when the process dies.
+// On the embedded Redis, which lives in the memory of this process, a batch has a smaller window. It
+// commits less often, because a process that dies loses the commits as well.
 const (
 	embeddedWindow      = 64 << 20
 	embeddedCommitBytes = 1 << 30
@@ -102,12 +102,12 @@ func (b *Batch) Progress() (bytes, lines int64) {
 	return bytes, lines
 }
 
-// Live returns what is counted at present, as [Channel.Live] does; the zero Live before Run has begun.
-// It must not be called once Run has returned. It is safe for concurrent use.
-func (b *Batch) Live(ctx context.Context) (Live, error) {
+// Live returns what is counted at present, as [Channel.Live] does; the zero LiveCounts before Run has
+// begun and after its end. It is safe for concurrent use.
+func (b *Batch) Live(ctx context.Context) (LiveCounts, error) {
 	channel := b.channel.Load()
 	if channel == nil {
-		return Live{}, nil
+		return LiveCounts{}, nil
 	}
 	return channel.Live(ctx, batchSubscriber)
 }
@@ -163,6 +163,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	b.shipper.Store(shipper)
 	b.worker.Store(worker)
 	b.channel.Store(channel)
+	defer b.channel.Store(nil) // before it is deleted
 
 	var result BatchResult
 	var shipping sync.WaitGroup

@@ -12,8 +12,8 @@ import (
 	"skidway/distribute/cuts"
 )
 
-// A Live is what a subscriber counts at present, and what its channel holds.
-type Live struct {
+// A LiveCounts has what a subscriber counts at present, and what its channel holds.
+type LiveCounts struct {
 	Now          time.Time // of the Redis server
 	Window, Used int64     // bytes that files may use in Redis, and that they use
 	Files        int64     // in Redis
@@ -23,7 +23,8 @@ type Live struct {
 	Claimed      int64         // files that its workers are counting
 	Counting     []LiveFile    // of those at most 20
 	Days         int64         // that have counts
-	Tables       []cuts.Table  // of the newest days, by what [cuts.Settings.Overview] names
+	DaysShown    int64         // of those the newest ones, of which the tables are
+	Tables       []cuts.Table  // by what [cuts.Settings.Overview] names
 }
 
 // A LiveFile is a file that a worker is counting.
@@ -35,19 +36,19 @@ type LiveFile struct {
 	Lines    int64     // counted by the last commit
 }
 
-// Bounds of a Live: one of them costs Redis some 5 ms, in commands of less than one.
+// Bounds of a LiveCounts: one of them costs Redis some 5 ms, in commands of less than one.
 const (
 	maxLiveFiles = 20
 	maxLiveDays  = 31
-	maxLiveCells = 10_000 // of all days
-	livePage     = 1000   // of one day and cut
+	maxLiveCells = 10_000 // of all days: with them no older day is read; up to four pages more are possible
+	livePage     = 1000   // cells of one day and cut
 )
 
 // Live reads what a subscriber counts, for a view that is repeated. It has the counts of its own
-// workers that are folded, of the newest days, and the largest cells of each day: numbers that lack
-// others are marked with AtLeast. Unlike [Channel.Report] it holds nothing up, and its parts may be of
+// workers that are folded, of the newest days, and the largest cells of each day and cut: rows of a day
+// and cut that has more are marked with AtLeast. Unlike [Channel.Report] it holds nothing up, and its parts may be of
 // slightly different times.
-func (c *Channel) Live(ctx context.Context, subscriber string) (Live, error) {
+func (c *Channel) Live(ctx context.Context, subscriber string) (LiveCounts, error) {
 	l := liveReader{totals: c.totals(subscriber)}
 	err := l.readState(ctx)
 	if err == nil {
@@ -59,10 +60,10 @@ func (c *Channel) Live(ctx context.Context, subscriber string) (Live, error) {
 	return l.live, err
 }
 
-// A liveReader reads a Live.
+// A liveReader reads a LiveCounts.
 type liveReader struct {
 	totals
-	live   Live
+	live   LiveCounts
 	claims []string // ids of files
 	days   []string // the newest one first
 	oldest string   // day that is kept
@@ -92,7 +93,7 @@ func (l *liveReader) readState(ctx context.Context) error {
 		}
 		number := func(i int) int64 { text, _ := window.Val()[i].(string); return parseInt(text) }
 		l.claims, l.days, l.oldest = claims.Val(), days.Val(), fields.Val()["oldest"]
-		l.live = Live{
+		l.live = LiveCounts{
 			Now: now, Window: number(0), Used: number(1), Files: open.Val(), Shippers: shippers.Val(), Claimed: claimed.Val(), Days: known.Val(),
 			Subscriber: parseSubscriber(l.subscriber, settings.Val(), fields.Val()),
 		}
@@ -153,6 +154,7 @@ func (l *liveReader) readTables(ctx context.Context) error {
 			partial[g.Cut] = partial[g.Cut] || len(cells[i]) == livePage
 			selection.Add(g, cells[i], 0)
 		}
+		l.live.DaysShown++
 	}
 	l.live.Tables = selection.Tables()
 	for _, table := range l.live.Tables {

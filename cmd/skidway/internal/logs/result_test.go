@@ -1,10 +1,12 @@
 package logs
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
+	"skidway/distribute"
 	"skidway/distribute/cuts"
 )
 
@@ -45,5 +47,20 @@ func TestRowsOfSeveralTablesNameTheirs(t *testing.T) {
 		if err := write(&out); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: want %s, %v", out.String(), want, err)
 		}
+	}
+}
+
+func TestLiveViewReportsThatTheCountsAreNotRead(t *testing.T) {
+	t.Parallel()
+	v := liveView{}
+	v.add(distribute.LiveCounts{Days: 40, DaysShown: 3, Tables: []cuts.Table{{From: "2026-11-01", To: "2026-11-03"}}}, nil)
+	v.add(distribute.LiveCounts{}, errors.New("redis is away"))
+	want := "days    2026-11-01 to 2026-11-03, of 40 days\nnot read: redis is away\n"
+	if text := strings.Join(v.head(), "\n"); !strings.HasSuffix(text, want) {
+		t.Errorf("%s, want %s", text, want)
+	}
+	v.add(v.LiveCounts, nil)
+	if text := strings.Join(v.head(), "\n"); strings.Contains(text, "not read") {
+		t.Error(text)
 	}
 }

@@ -51,7 +51,7 @@ type statusView struct {
 func (v *statusView) table(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "channel %s: files remembered: %s\n", v.channel, humanize.Comma(v.Known))
-	fmt.Fprintln(&text, v.windowLine())
+	fmt.Fprintln(&text, "window", windowLine(v.Used, v.Window))
 	v.shippers(&text)
 	v.files(&text, v.fileView())
 	v.subscribers(&text)
@@ -62,9 +62,9 @@ func (v *statusView) table(out io.Writer) error {
 	return err
 }
 
-// windowLine returns how full the window is.
-func (v *statusView) windowLine() string {
-	return fmt.Sprintf("window %s  %s of %s", bar(v.Used, v.Window, 40), channelSize(v.Used), channelSize(v.Window))
+// windowLine returns how full a window is.
+func windowLine(used, window int64) string {
+	return fmt.Sprintf("%s  %s of %s", bar(used, window, 40), channelSize(used), channelSize(window))
 }
 
 func (v *statusView) shippers(text *strings.Builder) {
@@ -193,12 +193,7 @@ func (v *statusView) fileView() cli.View[distribute.OpenFile] {
 	return cli.View[file]{
 		fileName,
 		{Key: "state", Head: "STATE", Value: func(f file) any { return f.State }},
-		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string {
-			if f.Size == 0 { // a stream
-				return humanize.IBytes(uint64(f.Uploaded))
-			}
-			return percent(f.Uploaded, f.Size)
-		}},
+		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string { return arrived(f.Uploaded, f.Size) }},
 		{Key: "size", Head: "SIZE", Right: true, Value: func(f file) any { return f.Size }, Cell: func(f file) string {
 			if f.Size == 0 {
 				return "?"
@@ -208,6 +203,14 @@ func (v *statusView) fileView() cli.View[distribute.OpenFile] {
 		{Key: "since", Value: func(f file) any { return f.Since.UTC() }, Only: "json"},
 		v.waitsColumn(),
 	}
+}
+
+// arrived returns how much of a file is in Redis; a size of 0 is that of a stream.
+func arrived(uploaded, size int64) string {
+	if size == 0 {
+		return channelSize(uploaded)
+	}
+	return percent(uploaded, size)
 }
 
 var fileName = cli.Column[distribute.OpenFile]{
@@ -233,7 +236,7 @@ func (v *statusView) waitsFor(f distribute.OpenFile) string {
 
 // csv prints one figure a line, so that all kinds of rows have the same columns.
 func (v *statusView) csv(out io.Writer) error {
-	rows := v.windowFigures()
+	rows := windowFigures(v.channel, v.Used, v.Window)
 	add := func(cells ...string) { rows = append(rows, cells) }
 	add("channel", v.channel, "remembered", strconv.FormatInt(v.Known, 10))
 	rows = append(rows, v.fileFigures(v.fileView())...)
@@ -250,12 +253,15 @@ func (v *statusView) csv(out io.Writer) error {
 	return cli.WriteCSV(out, rows)
 }
 
-// windowFigures returns the heading, and the rows of the window.
-func (v *statusView) windowFigures() [][]string {
+// figureHeads are the heads of the rows of figures.
+var figureHeads = []string{"kind", "name", "figure", "value"}
+
+// windowFigures returns the heads, and the rows of the window of a channel.
+func windowFigures(channel string, used, window int64) [][]string {
 	return [][]string{
-		{"kind", "name", "figure", "value"},
-		{"channel", v.channel, "window", strconv.FormatInt(v.Window, 10)},
-		{"channel", v.channel, "used", strconv.FormatInt(v.Used, 10)},
+		figureHeads,
+		{"channel", channel, "window", strconv.FormatInt(window, 10)},
+		{"channel", channel, "used", strconv.FormatInt(used, 10)},
 	}
 }
 
@@ -282,14 +288,14 @@ func figureRows(kind string, keys, record []string) (rows [][]string) {
 func (v *statusView) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
 		{Key: "channel", Value: v.channel}, {Key: "now", Value: v.Now.UTC()},
-		v.windowObject(),
+		windowObject(v.Used, v.Window),
 		{Key: "remembered", Value: v.Known},
 		{Key: "files", Value: v.fileView().Objects(v.Open)}, {Key: "subscribers", Value: v.subscriberView().Objects(v.Subscribers)},
 		{Key: "shippers", Value: append([]string{}, v.Shippers...)}, {Key: "abandoned", Value: append([]string{}, v.Abandoned...)},
 	})
 }
 
-// windowObject is the window in JSON.
-func (v *statusView) windowObject() cli.Field {
-	return cli.Field{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}}
+// windowObject is a window in JSON.
+func windowObject(used, window int64) cli.Field {
+	return cli.Field{Key: "window", Value: cli.Object{{Key: "used", Value: used}, {Key: "total", Value: window}}}
 }

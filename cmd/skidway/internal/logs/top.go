@@ -34,10 +34,11 @@ the window. On a terminal it redraws the view in place, until Ctrl-C. Elsewhere,
 or with --once, it prints one view.
 
 Of a channel it only reads: nothing waits for it. It has what the subscriber's
-own workers have committed, every 5 seconds at most, of up to 31 days and the
-10,000 largest cells. What lacks others is marked ≥. lines/s are those of the
-last 10 seconds, and in a single view those of --every. If no cut has countries,
-status or crawlers, their table is missing.
+own workers have committed, every 5 seconds at most, of the newest days: up to
+31, and fewer if they have 10,000 cells together. Of a day and cut it has the
+1,000 largest cells; sums that lack others are marked ≥. lines/s are those of
+the last 10 seconds, and in a single view those of --every. If no cut has
+countries, status or crawlers, their table is missing.
 
 Given paths instead, it counts these files in this process, as 'logs count'
 does, shows the counts meanwhile, and at the end those of all lines, with the
@@ -122,7 +123,8 @@ func (t *topCmd) follow(ctx context.Context, channel *distribute.Channel) error 
 			return fmt.Errorf("subscriber %q: %w: 'skidway logs status --channel %s' lists those there are", t.subscriber, err, t.channel)
 		}
 		if err == nil {
-			t.live.add(live)
+			t.live.add(live, nil)
+			t.live.rate.add(live.Now, live.Subscriber.Tally.Lines)
 		}
 		return err
 	}

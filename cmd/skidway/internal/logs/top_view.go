@@ -21,7 +21,8 @@ import (
 // A liveView prints or draws what is counted.
 type liveView struct {
 	*cli.App
-	distribute.Live
+	distribute.LiveCounts
+	failure error // of the last reading; nil: it has succeeded
 	format  string
 	screen  *cli.Screen // nil: one view is printed
 	channel string      // empty: files are counted
@@ -65,10 +66,11 @@ func (m *rateMeter) perSecond() (rate float64, known bool) {
 	return math.Round(float64(last.lines-first.lines) / max(seconds, 0.001)), seconds > 0
 }
 
-// add takes a reading of a channel.
-func (v *liveView) add(live distribute.Live) {
-	v.Live = live
-	v.rate.add(live.Now, live.Subscriber.Tally.Lines)
+// add takes a reading. After an error the counts are those of the reading before.
+func (v *liveView) add(live distribute.LiveCounts, err error) {
+	if v.failure = err; err == nil {
+		v.LiveCounts = live
+	}
 }
 
 // begin shows what a batch counts until stop is called.
@@ -88,9 +90,11 @@ func (v *liveView) begin(ctx context.Context, batch *distribute.Batch, total int
 		ticker := time.NewTicker(v.every)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			if live, err := batch.Live(ctx); err == nil { // else it begins or ends
-				v.Live = live
+			live, err := batch.Live(ctx)
+			if err == nil && live.Now.IsZero() { // it begins or ends
+				live = v.LiveCounts
 			}
+			v.add(live, err)
 			var lines int64
 			v.done, lines = batch.Progress()
 			v.Subscriber.Tally.Lines = lines
@@ -115,7 +119,7 @@ func (v *liveView) keep(e distribute.Event) bool {
 
 // end prints or draws the last view, with the counts of all lines.
 func (v *liveView) end(r result) error {
-	v.Live = distribute.Live{Subscriber: distribute.Subscriber{Tally: r.tally}, Settings: r.settings, Tables: r.tables}
+	v.add(distribute.LiveCounts{Subscriber: distribute.Subscriber{Tally: r.tally}, Settings: r.settings, Tables: r.tables}, nil)
 	v.done = v.total
 	if v.screen == nil {
 		return v.print()
@@ -157,10 +161,10 @@ func (v *liveView) head() (lines []string) {
 	if v.channel != "" {
 		lines = append(lines,
 			cli.Printable(fmt.Sprintf("channel %s  subscriber %s%s", v.channel, v.Subscriber.Name, v.others)),
-			fmt.Sprintf("window  %s  %s of %s", bar(v.Used, v.Window, 40), humanize.IBytes(uint64(max(0, v.Used))), humanize.IBytes(uint64(max(0, v.Window)))),
+			"window  "+windowLine(v.Used, v.Window),
 			fmt.Sprintf("files   %s in Redis, %s being counted; shippers: %d", humanize.Comma(v.Files), humanize.Comma(v.Claimed), v.Shippers))
 	} else if v.total > 0 {
-		lines = append(lines, fmt.Sprintf("files   %s  %s of %s", bar(v.done, v.total, 40), humanize.IBytes(uint64(max(0, v.done))), humanize.IBytes(uint64(v.total))))
+		lines = append(lines, "files   "+windowLine(v.done, v.total))
 	}
 	text := "lines   " + humanize.Comma(t.Lines)
 	if rate, known := v.rate.perSecond(); known {
@@ -175,7 +179,11 @@ func (v *liveView) head() (lines []string) {
 	} else if v.Settings.HasCrawlers() {
 		lines = append(lines, fmt.Sprintf("people  %s of %s", humanize.Comma(t.People()), humanize.Comma(t.All())))
 	}
-	return append(lines, "days    "+v.days(), "")
+	lines = append(lines, "days    "+v.days())
+	if v.failure != nil {
+		lines = append(lines, "not read: "+cli.Printable(v.failure.Error()))
+	}
+	return append(lines, "")
 }
 
 // days returns which days the tables are of.
@@ -188,7 +196,7 @@ func (v *liveView) days() string {
 	if first == last {
 		text = first
 	}
-	if v.Days > 31 {
+	if v.DaysShown < v.Days {
 		text += fmt.Sprintf(", of %s days", humanize.Comma(v.Days))
 	}
 	return text
@@ -278,12 +286,7 @@ func (v *liveView) fileView() cli.View[distribute.LiveFile] {
 	type file = distribute.LiveFile
 	return cli.View[file]{
 		{Key: "name", Head: "FILE", Value: func(f file) any { return f.Name }, Cell: func(f file) string { return cli.Tail(f.Name, 40) }},
-		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string {
-			if f.Size == 0 { // a stream
-				return humanize.IBytes(uint64(max(0, f.Uploaded)))
-			}
-			return percent(f.Uploaded, f.Size)
-		}},
+		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string { return arrived(f.Uploaded, f.Size) }},
 		{Key: "size", Value: func(f file) any { return f.Size }},
 		{Key: "lines", Head: "LINES", Right: true, Value: func(f file) any { return f.Lines }, Cell: func(f file) string { return humanize.Comma(f.Lines) }},
 		{Key: "since", Head: "SINCE", Right: true, Value: func(f file) any { return f.Since }, Cell: func(f file) string {
@@ -302,16 +305,19 @@ func (v *liveView) lineRate() any {
 
 // csv prints one figure a line, so that all kinds of rows have the same columns.
 func (v *liveView) csv(out io.Writer) error {
-	rows := [][]string{{"kind", "name", "figure", "value"}}
+	rows := [][]string{figureHeads}
+	if v.channel != "" {
+		rows = windowFigures(v.channel, v.Used, v.Window)
+	}
 	add := func(kind, name, figure string, n int64) {
 		rows = append(rows, []string{kind, name, figure, strconv.FormatInt(n, 10)})
 	}
 	if v.channel != "" {
-		add("channel", v.channel, "window", v.Window)
-		add("channel", v.channel, "used", v.Used)
 		add("channel", v.channel, "files", v.Files)
 		add("channel", v.channel, "shippers", v.Shippers)
 		add("subscriber", v.Subscriber.Name, "counting", v.Claimed)
+		add("subscriber", v.Subscriber.Name, "days", v.Days)
+		add("subscriber", v.Subscriber.Name, "days_shown", v.DaysShown)
 	}
 	for _, figure := range tallyView.Figures(v.Subscriber.Tally) {
 		rows = append(rows, []string{"subscriber", v.Subscriber.Name, figure[0], figure[1]})
@@ -326,9 +332,7 @@ func (v *liveView) csv(out io.Writer) error {
 	}
 	records := v.fileView().CSV(v.Counting)
 	for _, record := range records[1:] {
-		for i, key := range records[0][1:] {
-			rows = append(rows, []string{"file", record[0], key, record[1+i]})
-		}
+		rows = append(rows, figureRows("file", records[0], record)...)
 	}
 	return cli.WriteCSV(out, rows)
 }
@@ -350,8 +354,9 @@ func (v *liveView) json(out io.Writer) error {
 	if v.channel != "" {
 		object = cli.Object{
 			{Key: "channel", Value: v.channel}, {Key: "now", Value: v.Now.UTC()},
-			{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}},
+			windowObject(v.Used, v.Window),
 			{Key: "files", Value: v.Files}, {Key: "shippers", Value: v.Shippers}, {Key: "subscriber", Value: v.Subscriber.Name},
+			{Key: "days", Value: v.Days}, {Key: "days_shown", Value: v.DaysShown},
 		}
 	}
 	return cli.WriteJSON(out, append(object,

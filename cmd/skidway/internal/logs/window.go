@@ -62,7 +62,7 @@ func showWindow(ctx context.Context, a *cli.App, channel *distribute.Channel, fo
 	view := v.windowView()
 	return a.Print(format, func(out io.Writer) error {
 		var text strings.Builder
-		fmt.Fprintln(&text, v.windowLine())
+		fmt.Fprintln(&text, "window", windowLine(v.Used, v.Window))
 		if v.ShippersWaiting > 0 {
 			fmt.Fprintf(&text, "shippers that wait for room: %d\n", v.ShippersWaiting)
 		} else if v.Full() {
@@ -72,10 +72,10 @@ func showWindow(ctx context.Context, a *cli.App, channel *distribute.Channel, fo
 		_, err := io.WriteString(out, text.String())
 		return err
 	}, func(out io.Writer) error {
-		return cli.WriteCSV(out, append(v.windowFigures(), v.fileFigures(view)...))
+		return cli.WriteCSV(out, append(windowFigures(v.channel, v.Used, v.Window), v.fileFigures(view)...))
 	}, func(out io.Writer) error {
 		return cli.WriteJSON(out, cli.Object{
-			{Key: "channel", Value: v.channel}, v.windowObject(), {Key: "full", Value: v.Full()}, {Key: "shippers_waiting", Value: v.ShippersWaiting},
+			{Key: "channel", Value: v.channel}, windowObject(v.Used, v.Window), {Key: "full", Value: v.Full()}, {Key: "shippers_waiting", Value: v.ShippersWaiting},
 			{Key: "files", Value: view.Objects(v.Open)},
 		})
 	})
