@@ -20,8 +20,8 @@ func window(a *cli.App) *cobra.Command {
 		Short: "Shows or sets the window of a channel",
 		Long: `Shows the window of a channel, which is the memory that its files may use in
 Redis at once, and the files in it: what each uses, and the subscribers that it
-waits for. With a SIZE it sets the window, for all shippers, also those that
-run. Files that are in Redis stay: if they use more than the new window,
+waits for. With a SIZE it sets the window first, for all shippers, also those
+that run. Files that are in Redis stay: if they use more than the new window,
 shippers wait until enough of them is counted. The least is 1 MiB.`,
 		Example: `  skidway logs window --channel web
   skidway logs window --channel web 2GiB`,
@@ -43,10 +43,10 @@ shippers wait until enough of them is counted. The least is 1 MiB.`,
 			if err := channel.SetWindow(c.Context(), int64(size)); err != nil {
 				return cli.InvalidAsUsage(err)
 			}
-			if err := a.PrintLine(channel.Name() + " has a window of " + size.String()); err != nil {
-				return err
+			if err := checkMemory(c.Context(), a, db); err != nil { // the window is set all the same
+				a.Console.Notice("warning: the memory of Redis could not be checked: %v", err)
 			}
-			return checkMemory(c.Context(), a, db)
+			return showWindow(c.Context(), a, channel, output.Word)
 		})
 	})
 	return c
