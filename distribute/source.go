@@ -271,39 +271,52 @@ func (s *Subscriber) add(source Subscriber) {
 	}
 }
 
-// sourceCounts sets the numbers of imported sources of subscribers, and of their lines.
+// sourceCounts sets the numbers of imported sources of subscribers, and of their lines. If one is
+// replaced meanwhile, it reads once more; a source that is gone then has no lines.
 func (s *store) sourceCounts(ctx context.Context, subscribers []Subscriber) error {
 	if len(subscribers) == 0 {
 		return nil
 	}
-	return s.db.Retry(ctx, func() error {
-		pipe := s.db.Pipeline()
-		sources := make([]*redis.MapStringStringCmd, len(subscribers))
-		for i, subscriber := range subscribers {
-			sources[i] = pipe.HGetAll(ctx, s.keys.subscriber(subscriber.Name).sources())
+	var replaced bool
+	read := func() (err error) { replaced, err = s.readSources(ctx, subscribers); return err }
+	err := s.db.Retry(ctx, read)
+	if err == nil && replaced {
+		err = s.db.Retry(ctx, read)
+	}
+	return err
+}
+
+// readSources sets these numbers, and reports whether it has found no lines of a source.
+func (s *store) readSources(ctx context.Context, subscribers []Subscriber) (replaced bool, err error) {
+	pipe := s.db.Pipeline()
+	sources := make([]*redis.MapStringStringCmd, len(subscribers))
+	for i, subscriber := range subscribers {
+		sources[i] = pipe.HGetAll(ctx, s.keys.subscriber(subscriber.Name).sources())
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return false, err
+	}
+	lines := make([][]*redis.StringCmd, len(subscribers))
+	for i, subscriber := range subscribers {
+		for id, text := range sources[i].Val() {
+			_, imported := parseSource(id, text)
+			lines[i] = append(lines[i], pipe.HGet(ctx, s.keys.subscriber(importName(subscriber.Name, imported)).record(), "lines"))
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		lines := make([][]*redis.StringCmd, len(subscribers))
-		for i, subscriber := range subscribers {
-			for id, text := range sources[i].Val() {
-				_, imported := parseSource(id, text)
-				lines[i] = append(lines[i], pipe.HGet(ctx, s.keys.subscriber(importName(subscriber.Name, imported)).record(), "lines"))
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error; it does nothing if there are none
+	for i := range subscribers {
+		subscribers[i].Sources, subscribers[i].ImportedLines = int64(len(lines[i])), 0
+		for _, line := range lines[i] {
+			switch err := line.Err(); {
+			case errors.Is(err, redis.Nil):
+				replaced = true
+			case err != nil:
+				return false, err
 			}
+			subscribers[i].ImportedLines += parseInt(line.Val())
 		}
-		_, err := pipe.Exec(ctx) // it does nothing if there are none
-		for i := range subscribers {
-			subscribers[i].Sources, subscribers[i].ImportedLines = int64(len(lines[i])), 0
-			for _, line := range lines[i] {
-				subscribers[i].ImportedLines += parseInt(line.Val())
-			}
-		}
-		if errors.Is(err, redis.Nil) { // a source was replaced meanwhile
-			return nil
-		}
-		return err
-	})
+	}
+	return replaced, nil
 }
 
 // sums are the fields of a subscriber with numbers that an export has.

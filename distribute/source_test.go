@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/distribute/cuts"
 	"skidway/internal/redistest"
 )
@@ -346,4 +348,35 @@ func FuzzExportsThatAreReadAddUp(f *testing.F) {
 			t.Errorf("%d cells with %d lines of %+v", cells, requests, tally)
 		}
 	})
+}
+
+// A source is replaced between the two reads of its subscriber, and an error of another one is no reason
+// to leave lines out.
+func TestLinesOfSourcesAreReadAgainIfOneIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	s, db := newScriptRunner(t, redistest.Open(t, url)), redistest.Open(t, url)
+	reader, calls := newChannel(db, "web"), 0
+	source := func(id, imported string, lines int) {
+		s.do([]any{"HSET", s.k.subscriber("s").sources(), id, "0 1 " + imported})
+		if lines > 0 {
+			s.do([]any{"HSET", s.k.subscriber(importName("s", imported)).record(), "lines", lines})
+		}
+	}
+	source("a", "1", 0)
+	source("b", "2", 20)
+	db.AddHook(afterEach{func() {
+		if calls++; calls == 1 {
+			source("a", "3", 10)
+		}
+	}})
+	list := []Subscriber{{Name: "s"}}
+	if err := reader.sourceCounts(t.Context(), list); err != nil || list[0].Sources != 2 || list[0].ImportedLines != 30 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	source("a", "4", 0)
+	s.do([]any{"DEL", s.k.subscriber(importName("s", "2")).record()}, []any{"SET", s.k.subscriber(importName("s", "2")).record(), "text"})
+	if err := reader.sourceCounts(t.Context(), list); !redis.HasErrorPrefix(err, "WRONGTYPE") {
+		t.Errorf("%+v, %v, want the error of the other source", list, err)
+	}
 }
