@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -87,8 +88,8 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 	}
 	d.mux.Handle("GET /assets/{name}", d.assets)
 	d.mux.HandleFunc("GET /live", d.serveLive)
-	d.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, &route{scope: anyQueue, page: notFound}) })
-	d.handler = strictHeaders(http.NewCrossOriginProtection().Handler(d.mux))
+	d.mux.HandleFunc("/", d.serveNone)
+	d.handler = strictHeaders(http.NewCrossOriginProtection().Handler(http.HandlerFunc(d.serveClean)))
 	return d, nil
 }
 
@@ -108,6 +109,23 @@ func (d *Dash) EndStreams() { d.streams.End() }
 
 // ServeHTTP answers a request.
 func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
+
+// serveClean answers a request whose path has no empty parts and no dots. The mux would redirect others to a
+// path without the one under which the dashboard is mounted.
+func (d *Dash) serveClean(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.EscapedPath()
+	clean := path.Clean(asked)
+	if asked != clean && asked != strings.TrimSuffix(clean, "/")+"/" {
+		d.serveNone(w, r)
+		return
+	}
+	d.mux.ServeHTTP(w, r)
+}
+
+// serveNone answers with the page of an unknown path.
+func (d *Dash) serveNone(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, &route{scope: anyQueue, page: notFound})
+}
 
 // maxForm bounds the body of a form: the largest payload, and what encoding it as a form adds.
 const maxForm = 4 << 20

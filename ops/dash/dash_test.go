@@ -234,6 +234,18 @@ func TestPagesWorkUnderAnyPath(t *testing.T) {
 	}
 }
 
+func TestPathsThatAreNotCleanLeadNowhere(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for _, path := range []string{"/ops/x//evil.com/", "/ops/x//", "/ops/x/queues//", "/ops/x/../queues", "/ops/x/./queues"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		a := send(t, http.StripPrefix("/ops/x", f.dash), r)
+		if f.want(a, http.StatusNotFound, `href="/ops/x/"`); a.Header.Get("Location") != "" {
+			t.Errorf("%s leads to %s", path, a.Header.Get("Location"))
+		}
+	}
+}
+
 func TestSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
