@@ -123,6 +123,10 @@ type Fleet struct {
 type FleetOptions struct {
 	Queue       string // only the workers of this queue, which must exist; "" means all
 	WithoutJobs bool   // leave Worker.Jobs empty
+
+	// Active is the queues whose leases and jobs are read; nil means all. Workers hold nothing of a
+	// queue without active jobs, so a caller that knows those saves a read of each other queue.
+	Active []string
 }
 
 // maxRunning bounds the active jobs of a queue that are read.
@@ -143,6 +147,13 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 		return nil, err
 	}
 	fleet := &Fleet{queues: names}
+	if options.Active != nil {
+		active := map[string]bool{}
+		for _, name := range options.Active {
+			active[name] = true
+		}
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !active[name] })
+	}
 	byName := map[string]*Worker{}
 	for _, pool := range pools {
 		byName[pool.Name] = &Worker{PoolInfo: pool, Listed: true}
@@ -150,7 +161,7 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	held := make([]heldJobs, len(names))
 	err = forEach(ctx, names, func(ctx context.Context, i int) error {
 		held[i].leases, held[i].jobs, held[i].err = c.held(ctx, names[i], !options.WithoutJobs)
-		if err := held[i].err; err != nil && (len(names) == 1 || ctx.Err() != nil || unreachable(err)) {
+		if err := held[i].err; err != nil && (len(fleet.queues) == 1 || ctx.Err() != nil || unreachable(err)) {
 			return err
 		}
 		return nil
@@ -177,7 +188,7 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 		}
 	}
 	maps.DeleteFunc(byName, func(_ string, w *Worker) bool {
-		return len(w.Leases) == 0 && (w.Dead() || options.Queue != "" && !w.TakesJobsOf(names[0]))
+		return len(w.Leases) == 0 && (w.Dead() || options.Queue != "" && !w.TakesJobsOf(fleet.queues[0]))
 	})
 	fleet.Workers = slices.SortedFunc(maps.Values(byName), func(a, b *Worker) int { return strings.Compare(a.Name, b.Name) })
 	for _, worker := range fleet.Workers {

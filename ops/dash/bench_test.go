@@ -3,9 +3,7 @@ package dash_test
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -15,8 +13,6 @@ import (
 	"time"
 
 	"skidway/internal/redistest"
-	"skidway/ops/access"
-	"skidway/ops/dash"
 	"skidway/queue"
 )
 
@@ -62,15 +58,28 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
+// number returns a number of the environment.
+func number(tb testing.TB, name, preset string) int {
+	tb.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(name), preset))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// man adds workers, each of which serves a queue of crowd and holds its job.
+func (f *fixture) man(workers int) {
+	f.Helper()
+	for i := range workers {
+		f.serve(queue.PoolInfo{Name: fmt.Sprintf("worker-%d", i), Host: "host", Concurrency: 10, Queues: []string{fmt.Sprintf("queue-%04d", i)}, State: "running"}, time.Hour)
+	}
+}
+
 // crowd adds the jobs and queues of the benchmark, and returns the id of a dead job.
 func (f *fixture) crowd() (dead string) {
 	f.Helper()
-	number := func(name, preset string) int {
-		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), preset))
-		f.must(err)
-		return n
-	}
-	for i := range number("SKIDWAY_BENCH_QUEUES", "50") - 1 {
+	for i := range number(f, "SKIDWAY_BENCH_QUEUES", "50") - 1 {
 		f.add(fmt.Sprintf("queue-%04d", i), "email.send", `{}`, queue.Options{})
 	}
 	f.add("many", "email.send", `{"user":"u0"}`, queue.Options{})
@@ -79,7 +88,7 @@ func (f *fixture) crowd() (dead string) {
 	record := "2n" + field("kind", "email.send") + field("args", `{"to":"ada@example.com","text":"`+strings.Repeat("x", 400)+`"}`) +
 		field("errors", `[{"attempt":1,"time":"2026-11-20T10:00:00Z","error":"dial tcp 10.0.0.1:25: i/o timeout"}]`) + field("reason", "no more attempts")
 	const chunk = 1000
-	for first := 0; first < number("SKIDWAY_BENCH_JOBS", "2000"); first += chunk {
+	for first := 0; first < number(f, "SKIDWAY_BENCH_JOBS", "2000"); first += chunk {
 		f.must(f.redis.Eval(f.Context(), `
 			for i = ARGV[1], ARGV[1] + ARGV[2] - 1 do
 				local id = string.format('d%x', 1795000000000000 + i)
@@ -103,25 +112,21 @@ func (f *fixture) awaitQueues() {
 	}
 }
 
-// BenchmarkViewers measures what one and fifty viewers of the overview cost Redis, in processor time
-// as a share of all time. An operation is five seconds.
+// BenchmarkViewers measures what viewers of the overview and of the workers cost Redis, in processor time
+// as a share of all time. An operation is five seconds. SKIDWAY_BENCH_WORKERS is the number of workers
+// (default 20), each of which holds a job.
 func BenchmarkViewers(b *testing.B) {
-	for _, viewers := range []int{1, 50} {
-		b.Run(strconv.Itoa(viewers), func(b *testing.B) {
+	for _, c := range []struct {
+		viewers int
+		page    string
+	}{{0, "/"}, {1, "/"}, {50, "/"}, {1, "/workers"}, {50, "/workers"}} {
+		b.Run(strconv.Itoa(c.viewers)+strings.ReplaceAll(c.page, "/", "_"), func(b *testing.B) {
 			f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
 			f.crowd()
-			pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(r *http.Request) (*access.Principal, error) {
-				who := *f.who
-				who.Name = r.URL.Query().Get("page") // each viewer has four streams at most
-				return &who, nil
-			}})
-			f.must(err)
-			defer func() { f.must(pages.Close()) }()
-			server := httptest.NewServer(pages)
-			defer server.Close()
-			defer pages.EndStreams()
-			for i := range viewers {
-				f.await(f.stream(server.URL, "/?who="+strconv.Itoa(i)), "event: change")
+			f.man(number(b, "SKIDWAY_BENCH_WORKERS", "20"))
+			address := f.viewers()
+			for range c.viewers {
+				f.await(f.stream(address, c.page), "event: change")
 			}
 			before := f.processorTime()
 			b.ResetTimer()

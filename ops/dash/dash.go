@@ -54,6 +54,7 @@ type Dash struct {
 	audit     *access.Audit
 	streams   stream.Set
 	drawings  drawings
+	fleet     sharedFleet
 
 	checkEvery time.Duration // of sessions of open streams, and of their rights
 
@@ -77,7 +78,7 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 			return nil, err
 		}
 	}
-	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler(), audit: access.NewAudit(db, config.Logger), checkEvery: checkEvery}
+	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler(), audit: access.NewAudit(db, config.Logger), fleet: sharedFleet{turn: make(chan struct{}, 1)}, checkEvery: checkEvery}
 	d.life, d.end = context.WithCancel(context.Background())
 	if d.templates, err = parseTemplates(); err != nil {
 		return nil, err

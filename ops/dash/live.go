@@ -187,9 +187,14 @@ const keepDrawings = 15 * time.Second
 // of all time, or less often than once in keepDrawings.
 const drawShare = 100
 
+// drawEvery returns the time between two reads of Redis for a page, if the last one took so long.
+func drawEvery(every, took time.Duration) time.Duration {
+	return max(every, min(drawShare*took, keepDrawings))
+}
+
 // old reports whether a drawing of older figures is to be made anew. One that is being made is not.
 func (d *drawing) old(every time.Duration) bool {
-	return d.made.Load() && time.Since(d.drawn) >= max(every, min(drawShare*d.took, keepDrawings))
+	return d.made.Load() && time.Since(d.drawn) >= drawEvery(every, d.took)
 }
 
 // get returns the drawing of a follower's page from the latest figures, or from those of a short

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute"
 	"skidway/internal/redistest"
@@ -182,6 +185,111 @@ func TestOpenPagesSayThatRedisIsAwayAndBack(t *testing.T) {
 	f.want(f.get("/"), http.StatusOK, `id="away">`, "does not answer since", `data-v="waiting.mail">1<`)
 	f.must(server.Restart())
 	f.await(overview, `"away":""`)
+}
+
+// A readHook is called before each command and pipeline that a page sends to Redis. The sampler's are not among
+// them.
+type readHook func() error
+
+func (readHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h readHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if access.FromContext(ctx) != nil {
+			if err := h(); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h readHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if access.FromContext(ctx) != nil {
+			if err := h(); err != nil {
+				return err
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+// countReads returns the number of reads of pages from now on.
+func (f *fixture) countReads() *atomic.Int64 {
+	var reads atomic.Int64
+	f.redis.AddHook(readHook(func() error {
+		reads.Add(1)
+		return nil
+	}))
+	return &reads
+}
+
+// viewers returns the address of a dashboard that takes each request for that of another viewer.
+func (f *fixture) viewers() string {
+	f.Helper()
+	var viewer atomic.Int64
+	pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(*http.Request) (*access.Principal, error) {
+		who := *f.who
+		who.Name = fmt.Sprint("viewer ", viewer.Add(1))
+		return &who, nil
+	}})
+	f.must(err)
+	f.Cleanup(func() { f.must(pages.Close()) })
+	server := httptest.NewServer(pages)
+	f.Cleanup(server.Close)
+	f.Cleanup(pages.EndStreams)
+	return server.URL
+}
+
+func TestFiftyViewersReadWhatOneReads(t *testing.T) {
+	t.Parallel()
+	for path, every := range map[string]time.Duration{"/": 0, "/queues": 0, "/queues/mail": 2 * time.Second, "/workers": 2 * time.Second, "/errors": 10 * time.Second} {
+		f := setup(t, redistest.DB(t))
+		f.add("mail", "email.send", `{}`, queue.Options{})
+		address, reads := f.viewers(), f.countReads()
+		f.await(f.stream(address, path), "event: change")
+		of1, began := reads.Load(), time.Now()
+		if every == 0 && of1 != 0 || every > 0 && of1 == 0 {
+			t.Errorf("%s: one viewer makes %d reads beside those of the sampler", path, of1)
+		}
+		for range 49 {
+			f.await(f.stream(address, path), "event: change")
+		}
+		drawings := int64(2) // the first, and one that has begun
+		if every > 0 {
+			drawings += int64(time.Since(began) / every)
+		}
+		if all := reads.Load(); all > drawings*of1 {
+			t.Errorf("%s: fifty viewers make %d reads, one %d", path, all, of1)
+		}
+	}
+}
+
+func TestReadsOfAPageDoNotGrowWithQueuesAndJobs(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{}`, queue.Options{})
+	f.bury("mail", "refused")
+	for i := range 40 {
+		f.add("mail", "email.send", `{}`, queue.Options{})
+		f.add(fmt.Sprintf("queue-%d", i), "email.send", `{}`, queue.Options{})
+	}
+	f.awaitQueues()
+	reads := f.countReads()
+	const ofOne = 20
+	limits := map[string]int64{"/errors": 4 * 50, "/redis": 15 * ofOne} // at most fifty queues are read, and the checks of the doctor are many
+	for _, path := range []string{
+		"/", "/queues", "/queues/mail", "/queues/mail?range=month", "/jobs?queue=mail&state=waiting", "/jobs?queue=mail&state=dead", "/jobs/" + id, "/jobs/" + id + "/copy", "/errors", "/workers", "/operations",
+		"/schedules", "/enqueue", "/channels", "/counts", "/chats", "/audit", "/redis", "/settings",
+	} {
+		before := reads.Load()
+		f.want(f.get(path), http.StatusOK)
+		if n := reads.Load() - before; n > max(ofOne, limits[path]) {
+			t.Errorf("%s: %d reads", path, n)
+		}
+	}
 }
 
 func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {

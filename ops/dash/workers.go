@@ -55,9 +55,46 @@ type runningRow struct {
 // longestShown is the number of jobs in the list of those that run longest.
 const longestShown = 10
 
+// A sharedFleet is the workers as they were read last, for all viewers whatever they may see.
+type sharedFleet struct {
+	turn   chan struct{} // holds a token while they are read
+	latest *ops.Fleet
+	read   time.Time
+	took   time.Duration
+}
+
+// get returns the workers. It reads them if that was not done a short time ago.
+func (s *sharedFleet) get(p *page) (*ops.Fleet, error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-p.ctx().Done():
+		return nil, p.ctx().Err()
+	}
+	defer func() { <-s.turn }()
+	if s.latest != nil && time.Since(s.read) < drawEvery(p.route.every, s.took) {
+		return s.latest, nil
+	}
+	overview, _ := p.dash.sampler.Overview(p.ctx())
+	options := ops.FleetOptions{Active: []string{}}
+	for _, q := range overview.Queues {
+		if q.Depth.Active > 0 || q.Stored || q.Time.IsZero() {
+			options.Active = append(options.Active, q.Name)
+		}
+	}
+	if len(overview.Queues) == 0 {
+		options.Active = nil // it has not been read
+	}
+	began := time.Now()
+	fleet, err := p.dash.ops.Fleet(p.ctx(), &options)
+	if err == nil {
+		s.latest, s.read, s.took = fleet, time.Now(), time.Since(began)
+	}
+	return fleet, err
+}
+
 // workersPage is the page of workers and of what they run.
 func workersPage(p *page) error {
-	whole, err := p.dash.ops.Fleet(p.ctx(), nil)
+	whole, err := p.dash.fleet.get(p)
 	if err != nil {
 		return err
 	}
@@ -88,7 +125,7 @@ func workersPage(p *page) error {
 		held += worker.Held()
 		slots += worker.Concurrency
 	}
-	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), words.T("workers.slots", slots)))
+	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), words.T("workers.slots", slots), p.ClockSeconds(fleet.Now, p.Now()).Text))
 	jobs, all := fleet.Longest(longestShown)
 	data.Of = all
 	for _, job := range jobs {

@@ -35,10 +35,10 @@ func TestWorkersAreShownAndTold(t *testing.T) {
 	f.serve(queue.PoolInfo{Name: "gone-1", Host: "gone", Concurrency: 9, Queues: []string{"rare"}, State: "running"}, time.Millisecond)
 
 	page := f.get("/workers")
-	for !strings.Contains(page.body, "3 are alive") && t.Context().Err() == nil { // until the lease of the last one is over
+	for !strings.Contains(page.body, "gone-1") && t.Context().Err() == nil { // until the lease of the last one is over
 		page = f.get("/workers")
 	}
-	f.want(page, http.StatusOK, "3 are alive, with 2 jobs in 9 slots.", "all slots held", "quiet", "a later state", "2 handlers ignore their timeout", "Workers run several versions", "not the version of most workers",
+	f.want(page, http.StatusOK, "3 are alive, with 2 jobs in 9 slots, as of ", "all slots held", "quiet", "a later state", "2 handlers ignore their timeout", "Workers run several versions", "not the version of most workers",
 		"1 × pdf", `href="/jobs/`+id+`"`, "vanished", "gone-1", `popovertarget="tell-0"`)
 	if strings.Contains(page.body, "<img") {
 		t.Errorf("a name is in the page as HTML: %s", page.body)
