@@ -31,7 +31,7 @@ type Config struct {
 	// Authorize returns who makes a request, nil if that is not known. An error is that this can't be
 	// found out now: the request is answered with 503, and an open stream goes on. It is asked where
 	// the context of the request has no principal, and again every 30 s for an open stream. Nil means
-	// that only the context counts.
+	// that only the context counts: then a stream ends after 30 s, and the page opens another one.
 	Authorize func(*http.Request) (*access.Principal, error)
 
 	// Logger gets what fails without a page to show it; nil means [slog.Default].

@@ -61,7 +61,11 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 	for {
 		changed, next, err := follower.step()
 		if err != nil {
-			_ = writer.Write("over", `{"why":"refused"}`) // the reader may be gone
+			why := "refused"
+			if errors.Is(err, errCheckAgain) {
+				why = "check"
+			}
+			_ = writer.Write("over", `{"why":"`+why+`"}`) // the reader may be gone
 			return
 		}
 		if changed != nil && writer.Write("change", changed) != nil {
@@ -128,14 +132,19 @@ type follower struct {
 	last    recorder
 }
 
+// errCheckAgain ends a stream whose reader only the handlers before the dashboard can find out: the browser
+// opens another one, and they see its request.
+var errCheckAgain = errors.New("the stream is to be opened again")
+
 // step returns what has changed since the last step, nil for nothing, and a channel that is closed when
 // there are later figures.
 func (f *follower) step() (*event, <-chan struct{}, error) {
 	if time.Since(f.checked) >= f.dash.checkEvery {
-		if f.dash.config.Authorize != nil {
-			if who, err := f.dash.config.Authorize(f.request); err == nil {
-				f.who = who
-			}
+		if f.dash.config.Authorize == nil {
+			return nil, nil, errCheckAgain
+		}
+		if who, err := f.dash.config.Authorize(f.request); err == nil {
+			f.who = who
 		}
 		f.checked = time.Now()
 	}

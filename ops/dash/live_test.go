@@ -292,6 +292,38 @@ func TestReadsOfAPageDoNotGrowWithQueuesAndJobs(t *testing.T) {
 	}
 }
 
+func TestStreamOutlivesADrawingThatFails(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	var broken atomic.Bool
+	f.redis.AddHook(readHook(func() error {
+		if broken.Load() {
+			return errors.New("ERR broken")
+		}
+		return nil
+	}))
+	broken.Store(true)
+	lines := f.stream(f.viewers(), "/queues/mail")
+	f.await(lines, `"away":""`)
+	broken.Store(false)
+	f.await(lines, `"waiting":"1"`)
+}
+
+func TestStreamOfAViewerOfTheContextIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	pages, err := dash.New(f.queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler)})
+	f.must(err)
+	t.Cleanup(func() { f.must(pages.Close()) })
+	pages.SetCheckEvery(0)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pages.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), f.who)))
+	}))
+	t.Cleanup(server.Close)
+	f.await(f.stream(server.URL, "/"), `"why":"check"`)
+}
+
 func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

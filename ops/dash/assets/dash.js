@@ -156,6 +156,7 @@ const open = () => {
     const why = JSON.parse(event.data).why
     if (why === 'many') { setHeld(true); say(byId('news-text').dataset.ended) }
     if (why === 'refused') location.reload()
+    if (why === 'check') open() // the handlers before the dashboard see the new request
     if (why === 'end') { lose(); setTimeout(open, againAfter) } // the server ends, and may start again
   })
   source.addEventListener('error', () => {
