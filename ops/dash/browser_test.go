@@ -139,9 +139,16 @@ func testPages(t *testing.T, ctx context.Context) {
 			continue
 		}
 		b.visit("/queues/mail", 1400)
-		b.Do(chromedp.Click(`.head [popovertarget=purge]`))
-		b.Check("question-open")
-		b.Picture("purge-1400-light")
+		b.Do(chromedp.Click(`.head [popovertarget=purge]`), chromedp.WaitVisible(`#purge [name=state]`))
+		for _, look := range looks {
+			if look.width == 320 {
+				continue
+			}
+			shown := fmt.Sprintf("purge-%d-%s", look.width, look.theme)
+			b.Do(chromedp.EmulateViewport(look.width, 900), chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "`+look.theme+`"`))
+			b.Check(shown)
+			b.Picture(shown)
+		}
 	}
 }
 
@@ -259,6 +266,9 @@ func testLive(t *testing.T, ctx context.Context) {
 	f.add("docs", "a", `{}`, queue.Options{})
 	b.Wait(`document.querySelector('[data-v="waiting.mail"]').textContent === "2"`)
 	b.Wait(`!document.getElementById("news").hidden && document.getElementById("news-text").textContent.includes("1 new")`)
+	b.Wait(`document.querySelector('[data-v="workers.mail"].bad').textContent === "0"`)
+	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
+	b.Wait(`document.querySelector('[data-v="workers.mail"]:not(.bad)')?.textContent === "1"`)
 	if browsertest.Value[bool](b.Tab, `document.querySelector('[data-row="docs"]') !== null`) {
 		t.Error("a row has come by itself")
 	}

@@ -324,6 +324,16 @@ func TestStreamOfAViewerOfTheContextIsOpenedAgain(t *testing.T) {
 	f.await(f.stream(server.URL, "/"), `"why":"check"`)
 }
 
+func TestFiguresTurnToProblemsAndBack(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	lines := f.stream(f.viewers(), "/queues")
+	f.await(lines, `"class workers.mail":"bad"`)
+	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
+	f.await(lines, `"class workers.mail":""`)
+}
+
 func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

@@ -39,28 +39,25 @@ func queuesPage(p *page) error {
 // queueRows returns the rows of queues.
 func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 	for _, q := range queues {
-		value := func(field string, n any) Value {
+		known := func(n any) any {
 			if q.Time.IsZero() {
-				n = words.None // it has not been read
+				return words.None // it has not been read
 			}
-			return p.Val(field+"."+q.Name, n)
+			return n
 		}
+		value := func(field string, n any) Value { return p.Val(field+"."+q.Name, known(n)) }
 		row := queueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
 		row.Read = p.Val("read."+q.Name, figuresAge(p, q))
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
 		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)
-		row.Workers = value("workers", q.Workers)
-		if q.Workers == 0 && q.Depth.Waiting > 0 {
-			row.Workers.Class = "bad"
-		}
-		row.Done, row.Failed = value("done", words.None), value("failed", words.None)
+		row.Workers = p.Bad("workers."+q.Name, known(q.Workers), q.Workers == 0 && q.Depth.Waiting > 0)
+		var hourDone, hourFailed any = words.None, words.None
+		bad := false
 		if q.Hour != nil {
-			row.Done, row.Failed = value("done", q.Hour.Done), value("failed", q.Hour.Failed)
-			if q.Hour.Failed*10 > q.Hour.Done+q.Hour.Failed {
-				row.Failed.Class = "bad"
-			}
+			hourDone, hourFailed, bad = q.Hour.Done, q.Hour.Failed, q.Hour.Failed*10 > q.Hour.Done+q.Hour.Failed
 		}
+		row.Done, row.Failed = value("done", hourDone), p.Bad("failed."+q.Name, known(hourFailed), bad)
 		if q.Done != nil {
 			row.Spark = chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
 		}

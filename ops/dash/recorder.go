@@ -80,11 +80,13 @@ func (r *recorder) livePlaces(places []worldmap.Place) {
 	}
 }
 
-// Bad returns a value that is shown as a problem if it is above zero.
-func (r *recorder) Bad(key string, n int64, bad bool) Value {
-	v := r.Val(key, n)
-	if bad && n > 0 {
-		v.Class = "bad"
+// Bad returns a value that is shown as a problem if bad is true. The stream changes that too.
+func (r *recorder) Bad(key string, value any, bad bool) Value {
+	v, class := r.Val(key, value), ""
+	if bad {
+		class = "bad"
+		v.Class = class
 	}
+	r.set("class "+key, class)
 	return v
 }

@@ -86,6 +86,7 @@ const say = text => {
 const show = change => {
   for (const [key, text] of Object.entries(change.values || {})) {
     for (const element of values.get(key) || []) setValue(element, text)
+    if (key.startsWith('class ')) (values.get(key.slice(6)) || []).forEach(element => element.classList.toggle('bad', text === 'bad'))
     if (key.startsWith('badge ')) find('badge', key.slice(6)).forEach(element => setBadge(element, text))
     if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
     if (key.startsWith('path ')) find('path', key.slice(5)).forEach(element => element.setAttribute('d', text))
