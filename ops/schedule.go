@@ -18,6 +18,9 @@ type Schedule struct {
 	Missed   bool        // it should have fired over a minute ago
 }
 
+// Late reports whether a schedule fired over a minute after its time: nothing watched its queue then.
+func Late(f queue.Firing) bool { return !f.Manual && f.Fired.Sub(f.Due) > missedAfter }
+
 // upcomingTimes is the number of times in [Schedule.Upcoming].
 const upcomingTimes = 3
 

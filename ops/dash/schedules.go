@@ -22,6 +22,34 @@ type scheduleRow struct {
 	Badge Badge
 	Edit  string // query of the form
 	Shell string // what the buttons do
+
+	Fired     []firedMark // the last ten, the latest last
+	FiredText string      // likewise, in words
+}
+
+// A firedMark is the shape of a time at which a schedule fired.
+type firedMark struct {
+	Icon  Icon
+	Title string
+}
+
+// setFired sets the last ten firings.
+func (r *scheduleRow) setFired(p *page) {
+	var texts []string
+	for _, f := range slices.Backward(r.Last) {
+		icon, text := p.GrayIcon("sq", ""), words.T("schedules.fired")
+		switch {
+		case f.JobID == "":
+			icon, text = p.GrayIcon("off", ""), words.T("schedules.fired_held")
+		case f.Manual:
+			icon, text = p.GrayIcon("run", ""), words.T("schedules.fired_manual")
+		case ops.Late(f):
+			icon, text = p.Icon("warn", ""), words.T("schedules.fired_late")
+		}
+		texts = append(texts, text)
+		r.Fired = append(r.Fired, firedMark{icon, p.Clock(f.Fired, p.Now()).Title + " · " + text})
+	}
+	r.FiredText = words.T("schedules.last_ten", strings.Join(texts, ", "))
 }
 
 // schedulesPage is the list of schedules.
@@ -56,6 +84,7 @@ func schedulesPage(p *page) error {
 		default:
 			row.Badge = Badge{Text: words.T("schedules.on_time"), Icon: p.GrayIcon("ok", "")}
 		}
+		row.setFired(p)
 		p.recorder.row("schedules", s.Queue+" "+s.Name)
 		rows = append(rows, row)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/delayed"
 	"skidway/internal/redistest"
@@ -76,6 +77,7 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 
 	change := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"run"}}
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "The job of schedule nightly is added.", `href="/jobs/reports:0:`)
+	f.want(f.get("/schedules?queue=reports"), http.StatusOK, `aria-label="last firings, the latest at the end: run by hand"`)
 	pause := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"pause"}}
 	f.want(f.follow(f.post("/schedules/change", pause)), http.StatusOK, "Schedule nightly is paused.", "Resume the schedule", "<span>paused</span>")
 	pause.Set("do", "resume")
@@ -100,4 +102,39 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "not allowed: it needs the scope enqueue:reports:report")
 	change.Set("do", "remove")
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "Schedule nightly is removed.")
+}
+
+func TestLastFiringsOfASchedule(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.Open(t, "embedded:"))
+	at := time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC)
+	f.must(f.redis.SetEmbeddedTime(at))
+	f.add("reports", "a", `{}`, queue.Options{})
+	_, err := delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "hourly", Queue: "reports", Expr: "@hourly", Kind: "report", Args: []byte("{}"), CatchUp: queue.CatchUpLast, Options: queue.Options{Unique: queue.Unique{Key: "one"}}})
+	f.must(err)
+	pool, err := f.queues.ForPool("reports")
+	f.must(err)
+	fire := func(late time.Duration) {
+		t.Helper()
+		at = at.Truncate(time.Hour).Add(time.Hour)
+		f.must(f.redis.SetEmbeddedTime(at.Add(late)))
+		due, err := pool.DueSchedules(t.Context(), "w", 30*time.Second, nil)
+		f.must(err)
+		if len(due.Due) != 1 {
+			t.Fatalf("%d schedules are due", len(due.Due))
+		}
+		_, err = pool.FireSchedule(t.Context(), &due.Due[0], []time.Time{at}, at.Add(time.Hour))
+		f.must(err)
+	}
+	remove := func() {
+		t.Helper()
+		all, err := pool.Schedules(t.Context())
+		f.must(err)
+		f.must(f.queues.Delete(t.Context(), all[0].Last[0].JobID))
+	}
+	fire(2 * time.Second)
+	remove()
+	fire(5 * time.Minute)
+	fire(2 * time.Second) // the job of the last one holds the key
+	f.want(f.get("/schedules?queue=reports"), http.StatusOK, "the latest at the end: on time, late, no job added", "<title>2026-11-20 11:05:00 UTC · late</title>")
 }
