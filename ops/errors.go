@@ -34,12 +34,13 @@ func GroupMatch(group stats.ErrorGroup) string {
 	return "kind == " + filter.Quote(group.Kind) + " && shape == " + filter.Quote(group.Shape)
 }
 
-// A QueueError is a group of errors of a queue, with its sums of the last 24 hours in UTC.
+// A QueueError is a group of errors of a queue, with its counts of 24 hours in UTC and their sums.
 type QueueError struct {
 	Queue string
 	stats.ErrorGroup
-	DayFailed, DayDead int64
-	New                bool // whether its first attempt failed after [ErrorFilter].Since
+	DayHours, DayDeaths []int64 // parts of Hours and Deaths
+	DayFailed, DayDead  int64
+	New                 bool // whether its first attempt failed after [ErrorFilter].Since
 }
 
 // ErrorFilter selects what [Client.ErrorsIn] returns. The zero value selects all.
@@ -48,7 +49,10 @@ type ErrorFilter struct {
 	Text  string // a part of the shape or of the latest error, in upper or lower case
 	Limit int    // of the groups that are read of each queue; zero means 100
 
+	HoursBack int // how many hours ago the 24 hours of the counts ended; those of a time over a day ago are not kept
+
 	Since  time.Time // groups whose first attempt failed later are new; zero means all
+	Until  time.Time // groups whose first attempt failed later are left out; zero means none
 	Newest bool      // the order: by the first attempt, the latest first, instead of by deaths
 }
 
@@ -84,7 +88,7 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 		}
 		for _, group := range found[i] {
 			if group = c.redactor.group(group); f.matches(group) {
-				found := dayOf(name, group)
+				found := dayOf(name, group, f.HoursBack)
 				if found.New = group.First.After(f.Since); found.New {
 					report.New++
 				}
@@ -103,15 +107,16 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 
 func (f ErrorFilter) matches(group stats.ErrorGroup) bool {
 	text := strings.ToLower(f.Text)
-	return (f.Kind == "" || f.Kind == group.Kind) && (strings.Contains(strings.ToLower(group.Shape), text) || strings.Contains(strings.ToLower(group.Error), text))
+	return (f.Until.IsZero() || !group.First.After(f.Until)) && (f.Kind == "" || f.Kind == group.Kind) && (strings.Contains(strings.ToLower(group.Shape), text) || strings.Contains(strings.ToLower(group.Error), text))
 }
 
-// dayOf returns a group with the sums of its last 24 hours.
-func dayOf(name string, group stats.ErrorGroup) QueueError {
-	e := QueueError{Queue: name, ErrorGroup: group}
-	for i := stats.ErrorHours - 24; i < stats.ErrorHours; i++ {
-		e.DayFailed += group.Hours[i]
-		e.DayDead += group.Deaths[i]
+// dayOf returns a group with the counts of the 24 hours that ended some hours ago, as far as they are kept.
+func dayOf(name string, group stats.ErrorGroup, hoursBack int) QueueError {
+	end := stats.ErrorHours - min(max(0, hoursBack), stats.ErrorHours-dayHours)
+	e := QueueError{Queue: name, ErrorGroup: group, DayHours: group.Hours[end-dayHours : end], DayDeaths: group.Deaths[end-dayHours : end]}
+	for i := range e.DayHours {
+		e.DayFailed += e.DayHours[i]
+		e.DayDead += e.DayDeaths[i]
 	}
 	return e
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"slices"
+	"time"
 
 	"skidway/queue"
 	"skidway/workers/stats"
@@ -11,11 +12,16 @@ import (
 // Stats returns the statistics of a queue. The error is a [NoQueueError] if there is no such
 // queue.
 func (c *Client) Stats(ctx context.Context, name string, back stats.Range) (*stats.Series, error) {
+	return c.StatsUntil(ctx, name, back, time.Time{})
+}
+
+// StatsUntil is Stats of a range that ends at a time, as of [stats.ReadUntil].
+func (c *Client) StatsUntil(ctx context.Context, name string, back stats.Range, until time.Time) (*stats.Series, error) {
 	q, err := c.Queue(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return stats.Read(ctx, c.queues, q.Name(), back)
+	return stats.ReadUntil(ctx, c.queues, q.Name(), back, until)
 }
 
 // history returns statuses of a queue in the last hour, by its statistics, and the present one

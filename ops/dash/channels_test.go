@@ -36,6 +36,10 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.countRequest(channel, "1.1.1.1")
 	today := time.Now().UTC().Format(time.DateOnly)
 	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 request</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts"), http.StatusOK, `subscriber=countries&amp;to=`+today+`">Link to these days</a>`)
+	if page := f.get("/counts?channel=web&subscriber=countries&from=2026-11-01&to=" + today); strings.Contains(page.body, "Link to these days") {
+		t.Errorf("a page with both days has a link to them: %s", page.body)
+	}
 	f.want(f.get("/counts?channel=web&subscriber=countries&from=yesterday"), http.StatusBadRequest, "yesterday")
 
 	// The window, and the end of a subscriber.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"html/template"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type countsData struct {
 	Plot                          *chart.Plot
 	Members                       []memberRow
 	Tables                        []countTable // those with rows
+	Fixed                         string       // the address that shows the same to others later; empty if the page has it
 	Moving                        bool
 	Shell                         string
 }
@@ -97,8 +99,8 @@ func countsPage(p *page) error {
 	if len(data.Choices) > 0 && data.Channel == "" {
 		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
 	}
-	if _, byDay := cuts.ParseSettings(settings[CountChoice{data.Channel, data.Subscriber}]); byDay && data.From == "" {
-		data.From = p.Now().Add(-countsBack).UTC().Format(time.DateOnly)
+	if _, byDay := cuts.ParseSettings(settings[CountChoice{data.Channel, data.Subscriber}]); byDay {
+		data.setDays(p)
 	}
 	p.Title = words.T("counts.title")
 	p.Data = &data
@@ -126,6 +128,19 @@ func countsPage(p *page) error {
 	}
 	data.Shell = command(shell...)
 	return nil
+}
+
+// setDays sets the first day if the address has none, and the address with both days.
+func (d *countsData) setDays(p *page) {
+	fixed := d.From != "" && d.To != ""
+	today := p.Now().UTC()
+	if d.From == "" {
+		d.From = today.Add(-countsBack).Format(time.DateOnly)
+	}
+	if !fixed {
+		query := url.Values{"channel": {d.Channel}, "subscriber": {d.Subscriber}, "from": {d.From}, "to": {cmp.Or(d.To, today.Format(time.DateOnly))}}
+		d.Fixed = p.Link("/counts?" + query.Encode())
+	}
 }
 
 // add adds a table of at most so many rows: the last first value first, such as the latest day,

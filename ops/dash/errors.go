@@ -23,11 +23,13 @@ const (
 // errorsData is the data of the page of errors.
 type errorsData struct {
 	Queue, Kind, Text string // the filter
+	To                string // the end of the counts, as it is in the address; empty for now
 	Queues            []string
 	Newest            bool // the order: by the first attempt, else by deaths
 	Rows              []errorRow
 	Count             Value  // of the groups
 	Reading           string // how many queues have been read, if not all that fail are known
+	Span              Span
 	Unreadable        []error
 	Shell             string
 }
@@ -50,7 +52,7 @@ const newFor = 24 * time.Hour
 // errorsPage is the page of groups of errors.
 func errorsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
-	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Newest: get("order") == "first", Queues: queueNames(p)}
+	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), To: get("to"), Newest: get("order") == "first", Queues: queueNames(p)}
 	if err := unread(p.Overview()); err != nil {
 		return err
 	}
@@ -64,12 +66,26 @@ func errorsPage(p *page) error {
 		}
 		names = []string{data.Queue}
 	}
-	report, err := p.dash.ops.ErrorsIn(p.ctx(), names, ops.ErrorFilter{Kind: data.Kind, Text: data.Text, Newest: data.Newest, Since: p.Now().Add(-newFor)})
+	filter := ops.ErrorFilter{Kind: data.Kind, Text: data.Text, Newest: data.Newest}
+	var err error
+	if data.Span, err = errorSpan(p, &filter); err != nil {
+		return err
+	}
+	report, err := p.dash.ops.ErrorsIn(p.ctx(), names, filter)
 	if err != nil {
 		return err
 	}
 	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
 		data.Rows = append(data.Rows, newErrorRow(p, group))
+	}
+	if data.Span.Fixed != "" { // groups may be later than the other figures
+		latest := p.Now()
+		for _, group := range report.Groups {
+			if group.First.After(latest) {
+				latest = group.First
+			}
+		}
+		data.Span.Fixed = p.span(latest, latest, false).Fixed
 	}
 	data.Unreadable = report.Unreadable
 	count := words.T("errors.count", len(report.Groups))
@@ -96,6 +112,38 @@ func errorsPage(p *page) error {
 	return nil
 }
 
+// maxHoursBack is the number of hours after which the counts of a whole day are not kept.
+const maxHoursBack = stats.ErrorHours - 24
+
+// errorSpan returns the time whose errors are counted, and sets that of the filter.
+func errorSpan(p *page, filter *ops.ErrorFilter) (span Span, err error) {
+	until, fixed, err := p.until()
+	if err != nil {
+		return span, err
+	}
+	back := int(p.Now().Truncate(time.Hour).Sub(until.Truncate(time.Hour)) / time.Hour)
+	lost := back > maxHoursBack
+	if lost {
+		back = maxHoursBack
+		until = p.Now().Truncate(time.Hour).Add(-(maxHoursBack - 1) * time.Hour)
+	}
+	filter.HoursBack, filter.Since = back, until.Add(-newFor)
+	if fixed {
+		filter.Until = until
+	}
+	end := until.Truncate(time.Hour).Add(time.Hour) // whole hours are counted
+	if fixed && end.After(p.Now()) {
+		span = p.span(end.Add(-newFor), p.Now(), fixed)
+	} else {
+		span = p.span(end.Add(-newFor), end, fixed)
+	}
+	span.Lost = lost
+	if !fixed {
+		span.To = Stamp{}
+	}
+	return span, nil
+}
+
 // newErrorRow returns the row of a group.
 func newErrorRow(p *page, group ops.QueueError) errorRow {
 	row := errorRow{QueueError: group}
@@ -106,8 +154,7 @@ func newErrorRow(p *page, group ops.QueueError) errorRow {
 	if q := p.Overview().Queue(group.Queue); q != nil {
 		row.Paused = q.Depth.Paused
 	}
-	const day = stats.ErrorHours - 24
-	row.Bars = chart.Histogram(words.T("errors.bars", group.DayFailed, group.DayDead), group.Hours[day:], group.Deaths[day:])
+	row.Bars = chart.Histogram(words.T("errors.bars", group.DayFailed, group.DayDead), group.DayHours, group.DayDeaths)
 	p.recorder.row("errors", group.Queue+" "+group.ID)
 	return row
 }

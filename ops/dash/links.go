@@ -1,9 +1,11 @@
 package dash
 
 import (
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // links are the addresses of a dashboard that is mounted under a path.
@@ -33,6 +35,50 @@ func jobPath(id string) string { return "/jobs/" + url.PathEscape(id) }
 
 // Asset returns the address of a file of assets/.
 func (l links) Asset(name string) string { return l.Link("/assets/" + l.assets.hashed[name]) }
+
+// A Span is the time whose counts a page shows.
+type Span struct {
+	From, To Stamp  // To is empty if the page goes on with each count
+	Steps    string // the width of the buckets, if they are wider than those of the range
+	Fixed    string // the address that shows the same to others later; empty if the page has it
+	Now      string // the address of the counts of now, empty if the page has it
+	Lost     bool   // counts of the time that was asked for are not kept: these are the oldest ones
+}
+
+// until returns the time at which the counts of the page end by its address, and whether that has one.
+func (p *page) until() (at time.Time, fixed bool, err error) {
+	text := p.request.FormValue("to")
+	if text == "" {
+		return p.Now(), false, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil || at.Year() < 2000 {
+		return at, false, &pageError{http.StatusBadRequest, "error.time"}
+	}
+	return at, true, nil
+}
+
+// with returns the address of this page with a value in its query, or without it if the value is empty.
+func (p *page) with(name, value string) string {
+	query := p.request.URL.Query()
+	query.Set(name, value)
+	if value == "" {
+		query.Del(name)
+	}
+	address := url.URL{Path: p.request.URL.Path, RawPath: p.request.URL.RawPath, RawQuery: query.Encode()}
+	return p.Link(address.String())
+}
+
+// span returns the span of a page that has the value "to" in its address.
+func (p *page) span(from, to time.Time, fixed bool) Span {
+	s := Span{From: p.Clock(from, p.Now()), To: p.ClockSeconds(to, p.Now())}
+	if fixed { // with the day, because such a page is read later
+		dated := func(at time.Time) Stamp { return p.stamp(at, at.In(p.zone).Format("2 Jan 15:04")) }
+		s.From, s.To, s.Now = dated(from), dated(to), p.with("to", "")
+	} else {
+		s.Fixed = p.with("to", to.Add(time.Second-1).UTC().Format(time.RFC3339)) // with all of its last second
+	}
+	return s
+}
 
 // An Icon is a shape with its meaning.
 type Icon struct {

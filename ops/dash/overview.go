@@ -139,15 +139,18 @@ func dayPlot(p *page, o *ops.Overview) *chart.Plot {
 		return nil
 	}
 	label := words.T("overview.plot", slices.Max(done), done[hours-1], failed[hours-1])
-	return chart.New(label, axis(p, o.Now, 24*time.Hour, 4, "15:04"), done, nil, failed)
+	return chart.New(label, axis(p, o.Now, 24*time.Hour, 4, "15:04", true), done, nil, failed)
 }
 
-// axis returns the labels of a time axis that ends now.
-func axis(p *page, now time.Time, back time.Duration, steps int, layout string) (labels []string) {
-	for i := range steps {
-		labels = append(labels, now.Add(-back+time.Duration(i)*back/time.Duration(steps)).In(p.Settings.zone).Format(layout))
+// axis returns the labels of a time axis. The last one is "now" if it ends now.
+func axis(p *page, end time.Time, back time.Duration, steps int, layout string, now bool) (labels []string) {
+	for i := range steps + 1 {
+		labels = append(labels, end.Add(-back+time.Duration(i)*back/time.Duration(steps)).In(p.Settings.zone).Format(layout))
 	}
-	return append(labels, words.T("time.now"))
+	if now {
+		labels[steps] = words.T("time.now")
+	}
+	return labels
 }
 
 // A troubleRow is a row of the list of troubles.

@@ -23,6 +23,7 @@ type queueData struct {
 	Why        []troubleRow
 	Range      stats.Range
 	Ranges     []stats.Range
+	Span       Span
 	Total      stats.Counts
 	Plot       *chart.Plot
 	Kinds      []kindRow
@@ -63,9 +64,20 @@ func queuePage(p *page) error {
 	if data.Queue, err = sampled(p, known); err != nil {
 		return err
 	}
-	series, err := p.dash.ops.Stats(p.ctx(), data.Name, data.Range)
+	until, fixed, err := p.until()
 	if err != nil {
 		return err
+	}
+	if !fixed {
+		until = time.Time{} // by the clock of the read
+	}
+	series, err := p.dash.ops.StatsUntil(p.ctx(), data.Name, data.Range, until)
+	if err != nil {
+		return err
+	}
+	data.Span = p.span(series.Start(), series.End(), fixed)
+	if series.Width > data.Range.Width() {
+		data.Span.Steps = words.Age(series.Width)
 	}
 	fleet, err := p.dash.ops.Fleet(p.ctx(), &ops.FleetOptions{Queue: data.Name, WithoutJobs: true})
 	if err != nil {
@@ -165,9 +177,15 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 	if series.Range == stats.Month {
 		layout = "2 Jan"
 	}
+	if d.Span.Now != "" {
+		layout = "2 Jan 15:04"
+	}
 	label := words.T("queue.plot", words.T("range."+string(series.Range)), d.Total.Done, words.T("queue.failed_attempts", d.Total.Failed))
-	d.Plot = chart.New(label, axis(p, series.Now, back, 4, layout), done, added, failed)
+	d.Plot = chart.New(label, axis(p, series.End(), back, 4, layout, d.Span.Now == ""), done, added, failed)
 }
+
+// RangeLink returns the address of this page with another range.
+func (p *page) RangeLink(of stats.Range) string { return p.with("range", string(of)) }
 
 // WaitQuantile and the others return times of the jobs in the range, as far as they are known.
 func (d *queueData) WaitQuantile(q float64) string { return words.About(d.Total.Wait.Quantile(q)) }

@@ -1,10 +1,12 @@
 package dash_test
 
 import (
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -171,4 +173,35 @@ func TestQueueWithTheNameOfADash(t *testing.T) {
 	f.add("-", "a", `{}`, queue.Options{})
 	f.want(f.get("/queues/-"), http.StatusOK, "Pause -?", `action="/queues/-/pause"`)
 	f.want(f.follow(f.post("/queues/-/pause", nil)), http.StatusOK, "Queue - is paused.")
+}
+
+func TestLinksToCountsShowTheSameLater(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "email.send", `{}`, queue.Options{})
+	f.count("mail", "email.send", "refused", 3, 1)
+	link := func(path string) string {
+		t.Helper()
+		found := regexp.MustCompile(`href="([^"]*)">Link to these`).FindStringSubmatch(f.get(path).body)
+		if found == nil {
+			t.Fatalf("%s has no link to its counts", path)
+		}
+		return html.UnescapeString(found[1])
+	}
+	month := link("/queues/mail?range=month")
+	if !regexp.MustCompile(`^/queues/mail\?range=month&to=\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\dZ$`).MatchString(month) {
+		t.Errorf("the link is %s", month)
+	}
+	f.want(f.get(month), http.StatusOK, "All other figures are those of now.", `<a href="/queues/mail?range=month">Show the counts of now</a>`, `href="/queues/mail?range=hour&amp;to=`)
+	past := func(path string, ago time.Duration) string {
+		return path + "&to=" + time.Now().Add(-ago).UTC().Format(time.RFC3339)
+	}
+	f.want(f.get(past("/queues/mail?range=hour", 30*time.Hour)), http.StatusOK, ", in steps of 4h, because smaller ones are no longer kept.", "No attempt")
+	errors := link("/errors?queue=mail&order=first")
+	f.want(f.get(errors), http.StatusOK, "1 group of", `type="hidden" name="to" value="`, `<a href="/errors?order=first&amp;queue=mail">Show the counts of now</a>`)
+	f.want(f.get(past("/errors?queue=mail", 2*time.Hour)), http.StatusOK, "0 groups of")
+	f.want(f.get(past("/errors?queue=mail", 72*time.Hour)), http.StatusOK, "Those of the time in the address are no longer kept.")
+	for _, path := range []string{"/queues/mail?to=yesterday", "/errors?to=1"} {
+		f.want(f.get(path), http.StatusBadRequest, "The end of the time")
+	}
 }

@@ -39,6 +39,39 @@ func TestCountsAreReadByKindInEachRange(t *testing.T) {
 	})
 }
 
+func TestCountsOfThePastAreReadWithTheBucketsThatAreKept(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, "embedded:")
+	began := time.Date(2026, 11, 20, 9, 30, 30, 0, time.UTC)
+	f := newFixture(t, db, "")
+	f.must(db.SetEmbeddedTime(began))
+	f.count("a", queue.AttemptSucceeded, 3)
+	f.flush()
+	until := began.Add(10 * time.Minute)
+	for _, c := range []struct {
+		later      time.Duration
+		back       Range
+		width      time.Duration
+		start, end string // of a day
+	}{
+		{0, Hour, time.Minute, "20 08:31", "20 09:30"}, // it has not ended
+		{45 * time.Minute, Hour, time.Minute, "20 08:41", "20 09:41"},
+		{time.Hour, Day, 15 * time.Minute, "19 09:45", "20 09:45"},
+		{65 * time.Minute, Hour, time.Minute, "20 08:41", "20 09:41"},
+		{9 * time.Hour, Hour, 15 * time.Minute, "20 08:30", "20 09:45"},
+		{72 * time.Hour, Hour, 4 * time.Hour, "20 08:00", "20 12:00"},
+		{72 * time.Hour, Day, 4 * time.Hour, "19 08:00", "20 12:00"},
+	} {
+		f.must(db.SetEmbeddedTime(began.Add(c.later)))
+		series, err := ReadUntil(f.ctx, f.client, "q", c.back, until)
+		f.must(err)
+		const layout = "02 15:04"
+		if start, end := series.Start().Format(layout), series.End().Format(layout); series.Width != c.width || start != c.start || end != c.end || series.Kinds()["a"] == nil || series.Kinds()["a"].Done != 3 {
+			t.Errorf("%s later, the %s is %s of %s to %s: %+v", c.later, c.back, series.Width, start, end, series.Kinds()["a"])
+		}
+	}
+}
+
 func TestQueueModeCountsKindsTogetherAndOffNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t), Queues)

@@ -30,13 +30,28 @@ const (
 // ranges have the index of a resolution and the number of buckets.
 var ranges = map[Range]struct{ resolution, buckets int }{Hour: {0, 60}, Day: {1, 96}, Month: {2, 186}}
 
+// Width returns the width of a bucket of a known range.
+func (r Range) Width() time.Duration { return resolutions[ranges[r].resolution].width }
+
 // A Series is the statistics of a queue over some time.
 type Series struct {
 	Queue   string
 	Range   Range
 	Width   time.Duration // of a bucket
 	Now     time.Time     // when it was read, by the clock of Redis
-	Buckets []Bucket      // the oldest first; the last one has not ended
+	Buckets []Bucket      // the oldest first; the last one has not ended, unless it is of the past
+}
+
+// Start returns when the first bucket begins.
+func (s *Series) Start() time.Time { return s.Buckets[0].Start }
+
+// End returns when the last bucket ends, or when it was read if that is earlier.
+func (s *Series) End() time.Time {
+	end := s.Buckets[len(s.Buckets)-1].Start.Add(s.Width)
+	if end.After(s.Now) {
+		return s.Now
+	}
+	return end
 }
 
 // A Bucket is a part of a [Series].
@@ -86,6 +101,12 @@ const maxRead = 62
 // Read returns the statistics of a queue. It is read in steps, so what is counted meanwhile may
 // be missing in some buckets.
 func Read(ctx context.Context, client *queue.Client, name string, back Range) (*Series, error) {
+	return ReadUntil(ctx, client, name, back, time.Time{})
+}
+
+// ReadUntil is Read of a range that ends at a time of the past; the zero time and those that are to come mean now. Its
+// buckets are wider than those of the range where these are no longer kept.
+func ReadUntil(ctx context.Context, client *queue.Client, name string, back Range, until time.Time) (*Series, error) {
 	of, known := ranges[back]
 	if !known {
 		return nil, fmt.Errorf("%w: range %q: want %s, %s or %s", queue.ErrInvalid, back, Hour, Day, Month)
@@ -102,14 +123,22 @@ func Read(ctx context.Context, client *queue.Client, name string, back Range) (*
 	if err != nil {
 		return nil, fmt.Errorf("read statistics: %w", err)
 	}
+	if until.IsZero() || until.After(now) {
+		until = now
+	}
 	r := resolutions[of.resolution]
-	s := &Series{Queue: q.Name(), Range: back, Width: r.width, Now: now, Buckets: make([]Bucket, of.buckets)}
-	first := r.number(now) - int64(of.buckets) + 1
+	first, last := r.number(until)-int64(of.buckets)+1, r.number(until)
+	for wider := of.resolution + 1; wider < len(resolutions) && now.Sub(r.start(first+1)) > r.kept; wider++ {
+		begin := r.start(first)
+		r = resolutions[wider]
+		first, last = r.number(begin), r.number(until)
+	}
+	s := &Series{Queue: q.Name(), Range: back, Width: r.width, Now: now, Buckets: make([]Bucket, last-first+1)}
 	for i := range s.Buckets {
 		s.Buckets[i] = Bucket{Start: r.start(first + int64(i)), Kinds: map[string]*Counts{}}
 	}
-	for from := 0; from < of.buckets; from += maxRead {
-		part := s.Buckets[from:min(from+maxRead, of.buckets)]
+	for from := 0; from < len(s.Buckets); from += maxRead {
+		part := s.Buckets[from:min(from+maxRead, len(s.Buckets))]
 		replies := make([]*redis.MapStringStringCmd, len(part))
 		err := db.Retry(ctx, func() error {
 			_, err := db.Pipelined(ctx, func(p redis.Pipeliner) error {
