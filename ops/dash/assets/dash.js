@@ -66,7 +66,8 @@ const setBadge = (element, value) => {
   const [colour, shape, href, text] = value.split('\n')
   element.className = 'b ' + colour
   element.querySelector('svg').setAttribute('class', 'i ' + shape)
-  element.querySelector('use').setAttribute('href', href)
+  const shown = element.querySelector('use')
+  if (shown.getAttribute('href') !== href) shown.setAttribute('href', href) // else it would be drawn anew, and flicker
   element.querySelector('span').textContent = text
 }
 // A place of a map: its colour and its title.
