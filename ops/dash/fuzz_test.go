@@ -19,7 +19,7 @@ func FuzzRequests(f *testing.F) {
 	id := s.add("mail", "email.send", `{"to":"ada"}`, queue.Options{})
 	for _, address := range []string{
 		"/", "/queues/mail?range=century", "/queues/-?queue=..", "/queues/%2e%2e", "/queues/{}", "/jobs?queue=mail&state=none&text=%ff", "/jobs?match=)(", "/jobs?cursor=x&queue=mail", "/jobs?since=yesterday&within=-1h",
-		"/jobs/" + id, "/jobs/:0:", "/jobs/a:b:c-d", "/jobs/" + id + "/copy", "/jobs/question?all=1&do=none&state=dead&queue=mail&match=1", "/jobs/question?do=retry&id=x", "/jobs/export?format=xml&queue=mail", "/errors?queue=none&kind=%00&text=[",
+		"/jobs/" + id, "/jobs/:0:", "/jobs/a:b:c-d", "/jobs/" + id + "/copy", "/jobs/question?all=1&do=none&state=dead&queue=mail&match=1", "/jobs/question?do=retry&id=x", "/jobs/export?format=xml&queue=mail", "/errors?queue=none&kind=%00&text=[", "/errors?to=9999-12-31T23:59:59Z", "/queues/mail?to=2001-01-01T00:00:00Z&range=hour", "/queues/mail?to=%00",
 		"/workers?x", "/operations", "/schedules/edit?queue=mail&name=none", "/schedules/edit?queue={&name=", "/enqueue?queue=*&kind=", "/channels", "/counts?channel={x}&subscriber=&from=1&to=0", "/chats?chat={}&member=%ff", "/chats?member=", "/audit?cursor=x&before=-1", "/redis", "/settings", "/assets/..", "/none",
 	} {
 		f.Add(false, address, "")
