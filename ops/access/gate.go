@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"skidway"
+	"skidway/internal/rdb"
 )
 
 // GateConfig configures a [Gate]. With the zero value only tokens are accepted.
@@ -220,6 +221,12 @@ func Refused(err error) bool {
 	return slices.ContainsFunc([]error{errUnknown, ErrNoSession, ErrToken, ErrTokenExpired, errProxyUser, errSameOrigin}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
+// away reports whether an error is that of a Redis that did not answer, or runs no commands now.
+func away(err error) bool {
+	var unreachable *skidway.UnreachableError
+	return errors.As(err, &unreachable) || errors.Is(err, errAway) || rdb.Refused(err)
+}
+
 // authorize is Authorize for another idle time of the session.
 func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error) {
 	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
@@ -269,7 +276,7 @@ func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, er
 		return nil, errUnknown
 	}
 	p, err := g.sessions.principal(r.Context(), cookie.Value, idle)
-	if err != nil && !Refused(err) && isSafe(r) {
+	if away(err) && isSafe(r) {
 		p, err = g.sessions.lastSeen(cookie.Value, err) // so that the last known figures can be looked at
 	}
 	if err != nil {

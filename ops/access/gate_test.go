@@ -592,8 +592,12 @@ func TestRequestsWhileRedisIsAway(t *testing.T) {
 	s.want("a session", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=x"), 503, "redis-unavailable")
 	s.want("a session of a browser", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=x", "Accept", "text/html"), 503, "login")
 	ada, _ := users.Lookup("ada")
-	s.gate.sessions.seen[hashOf("seen")] = seenSession{sessionRecord{User: ada.Name, Version: ada.version()}, time.Now().Add(-20 * time.Minute)}
+	before := time.Now().Add(-20 * time.Minute)
+	for id, life := range map[string]time.Duration{"seen": time.Hour, "ended": 19 * time.Minute} {
+		s.gate.sessions.seen[hashOf(id)] = seenSession{sessionRecord{User: ada.Name, Version: ada.version()}, before, before.Add(life)}
+	}
 	s.want("a session that was seen", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=seen"), 200, "ada")
+	s.want("one that has ended since", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=ended"), 503, "redis-unavailable")
 	s.want("a change by a session that was seen", s.send("POST", "/", "", "Cookie", s.gate.cookie+"=seen", "Sec-Fetch-Site", "same-origin"), 503, "redis-unavailable")
 	s.want("a login", s.send("POST", "/login", "name=ada&password=secret+of+ada"), 503, "redis-unavailable")
 	s.want("a logout", s.send("POST", "/logout", "", "Cookie", s.gate.cookie+"=x", "Sec-Fetch-Site", "same-origin"), 503, "redis-unavailable")
@@ -601,6 +605,19 @@ func TestRequestsWhileRedisIsAway(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the answers took %s", took)
 	}
+}
+
+func TestSessionThatRedisRefusesToReadIsNotAccepted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{})
+	id, err := s.gate.sessions.Begin(s.ctx, nil)
+	s.must(err)
+	cookie := s.gate.cookie + "=" + id
+	s.want("a session", s.send("GET", "/", "", "Cookie", cookie), 200, LocalName)
+	s.gate.sessions.now = func() time.Time { return time.Now().Add(sessionsCached) }
+	s.must(s.conn.Del(s.ctx, s.gate.sessions.keys[keySessions]).Err())
+	s.must(s.conn.Set(s.ctx, s.gate.sessions.keys[keySessions], "no hash", 0).Err())
+	s.want("a session of which Redis has another answer", s.send("GET", "/", "", "Cookie", cookie), 503, "redis-unavailable")
 }
 
 // request returns a request of this machine with headers, for [Gate.Authorize].

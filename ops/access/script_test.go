@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +46,9 @@ func TestScriptsReplyAsTheirHeadersState(t *testing.T) {
 			reply, err := c.script.Run(f.ctx, db, keysOf(db), c.args...)
 			f.must(err)
 			got := strings.TrimSpace(reply.Word + " " + strings.Join(reply.Texts(), " "))
+			if left := reply.Int(1); c.script == sessionUseScript && left > 90_000 && left <= 100_000 {
+				got = strings.TrimSuffix(got, fmt.Sprint(" ", left))
+			}
 			if got != c.want && (c.want != "wait" || reply.Word != "wait" || reply.Int(0) <= 0) {
 				t.Errorf("%s: %q, want %q", c.claim, got, c.want)
 			}

@@ -31,9 +31,10 @@ var ErrNoSession = errors.New("there is no such session")
 
 // Sessions are the sessions of users in a Redis, at most 1,000, and about 20 of a user: then the
 // one that would end first, or the first of the user, makes room. A session ends after 30 minutes
-// without a request and an open page, after 12 hours, and when the entry of its user changes. It may
-// be accepted for 5 s longer by other processes than the one that ended it. Sessions is safe for
-// concurrent use.
+// without a request and an open page, after 12 hours, and when the entry of its user changes. Other
+// processes than the one that ended it may accept it for 5 s longer. While Redis does not answer, a
+// [Gate] accepts it for requests that change nothing, for up to 30 minutes after it was read last.
+// Sessions is safe for concurrent use.
 type Sessions struct {
 	db    *rdb.DB
 	keys  []string
@@ -48,7 +49,7 @@ type Sessions struct {
 // A seenSession is a session that was read.
 type seenSession struct {
 	sessionRecord
-	at time.Time
+	at, end time.Time // when it was read, and when it ends for good, by the local clock
 }
 
 // A sessionRecord is a session as it is stored.
@@ -127,14 +128,14 @@ func (s *Sessions) principalOf(record sessionRecord, hash string) (*Principal, e
 	return inSession(user.Principal(), hash), nil
 }
 
-// lastSeen returns whose session an id was when it was read last, if that is not longer ago than it lasts
-// without a request, else the error for which it can't be read now.
+// lastSeen returns whose session an id was when it was read last, if it has not ended for good and that is
+// not longer ago than it lasts without a request, else the error for which it can't be read now.
 func (s *Sessions) lastSeen(id string, away error) (*Principal, error) {
 	hash := hashOf(id)
 	s.mu.Lock()
 	found, known := s.seen[hash]
 	s.mu.Unlock()
-	if !known || s.now().Sub(found.at) > sessionIdle {
+	if now := s.now(); !known || now.Sub(found.at) > sessionIdle || !now.Before(found.end) {
 		return nil, away
 	}
 	return s.principalOf(found.sessionRecord, hash)
@@ -181,7 +182,7 @@ func (s *Sessions) record(ctx context.Context, hash string, idle time.Duration) 
 	if len(s.seen) >= maxSessions {
 		clear(s.seen)
 	}
-	s.seen[hash] = seenSession{record, began}
+	s.seen[hash] = seenSession{record, began, began.Add(time.Duration(reply.Int(1)) * time.Millisecond)}
 	return record, nil
 }
 

@@ -2,7 +2,7 @@
 -- Reads a session, and makes it last for another idle time, up to its end. It needs no memory.
 -- KEYS: sessions, sessions:end
 -- ARGV: hash of its id, length in ms when idle, or 0 to let it end when it would
--- Returns {'ok', its record}, or {'none'} if there is none, or it has ended.
+-- Returns {'ok', its record, ms until its end}, or {'none'} if there is none, or it has ended.
 -- @include int clock
 local call, now = redis.call, clock_ms()
 local row, idle_end = call('HGET', SESSIONS, ARGV[1]), call('ZSCORE', SESSIONS_END, ARGV[1])
@@ -13,4 +13,4 @@ if not ends or not idle_end or tonumber(idle_end) <= now or tonumber(ends) <= no
   return {'none'}
 end
 if ARGV[2] ~= '0' then call('ZADD', SESSIONS_END, int(math.min(now + ARGV[2], tonumber(ends))), ARGV[1]) end
-return {'ok', record}
+return {'ok', record, int(tonumber(ends) - now)}
