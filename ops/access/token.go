@@ -34,7 +34,7 @@ const (
 	maxTokenLife  = 10 * 365 * 24 * time.Hour
 	tokensCached  = 5 * time.Second
 	tokensFailed  = time.Second            // how long a failure to read them is that of all requests
-	tokenMissed   = 100 * time.Millisecond // after which one that is not known may have been created
+	tokenMissed   = 100 * time.Millisecond // between looks whether one that is not known has been created
 	useNotedEvery = time.Minute
 	useNotedIn    = time.Second
 )
@@ -77,6 +77,7 @@ type Tokens struct {
 	at     time.Time     // the same by Redis's clock
 	rows   map[string]tokenRecord
 	failed error                // why they could not be read
+	missed time.Time            // when it was looked last whether one has been created, by now
 	noted  map[string]time.Time // when the use was written
 	notedM sync.Mutex
 }
@@ -240,11 +241,7 @@ func (r tokenRecord) token(id string) (Token, error) {
 
 // Revoke removes a token. The error is [ErrNoToken] if there is none of this id.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
-	found := false
-	err := t.db.Retry(ctx, func() (err error) {
-		found, err = t.db.HExists(ctx, t.keys[keyTokens], id).Result()
-		return err
-	})
+	found, err := t.exists(ctx, id)
 	if err == nil && !found {
 		err = ErrNoToken
 	}
@@ -295,8 +292,8 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, nil
 }
 
-// cached returns a token as it was at most 5 s ago, or 0.1 s if it was not there, and Redis's time. One request reads for all that
-// wait, until its deadline, and its failure is theirs.
+// cached returns a token as it was at most 5 s ago, or 0.1 s if it was not there, and Redis's time. One
+// request reads for all that wait, until its deadline, and its failure is theirs.
 func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known bool, now time.Time, err error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -306,13 +303,16 @@ func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known 
 	defer func() { <-t.turn }()
 	began := t.now()
 	age, lasts := began.Sub(t.read), tokensCached
-	if _, known = t.rows[id]; !known {
-		lasts = tokenMissed
-	}
 	if t.failed != nil {
 		lasts = tokensFailed
 	}
-	if t.read.IsZero() || age >= lasts || age < 0 {
+	due := t.read.IsZero() || age >= lasts || age < 0
+	if _, known = t.rows[id]; !due && !known && t.failed == nil && age >= tokenMissed {
+		if due, err = t.created(ctx, id); err != nil {
+			return row, false, now, err
+		}
+	}
+	if due {
 		t.rows, t.at, t.failed = t.readFor(ctx)
 		if t.read = began; t.failed != nil {
 			t.read = t.now()
@@ -323,6 +323,26 @@ func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known 
 	}
 	row, known = t.rows[id]
 	return row, known, t.at.Add(t.now().Sub(t.read)), nil
+}
+
+// created reports whether a token exists that was not there when all were read. It looks every 0.1 s, and
+// for this one alone: clients without a token can make it look.
+func (t *Tokens) created(ctx context.Context, id string) (bool, error) {
+	if since := t.now().Sub(t.missed); since >= 0 && since < tokenMissed {
+		return false, nil
+	}
+	exists, err := t.exists(ctx, id)
+	t.missed = t.now()
+	return exists, err
+}
+
+// exists reports whether there is a token of an id.
+func (t *Tokens) exists(ctx context.Context, id string) (found bool, err error) {
+	err = t.db.Retry(ctx, func() (err error) {
+		found, err = t.db.HExists(ctx, t.keys[keyTokens], id).Result()
+		return err
+	})
+	return found, err
 }
 
 // readFor reads the tokens until the deadline of a request, also if its client goes away.

@@ -86,6 +86,29 @@ func TestTokenIsKnownSoonAfterItsCreation(t *testing.T) {
 	}
 }
 
+func TestUnknownTokensDoNotMakeAllTokensBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	tokens := f.newTokens()
+	f.create(tokens, time.Hour, "view:*")
+	read := func() time.Time {
+		t.Helper()
+		if _, err := tokens.Authenticate(f.ctx, "skd_000000000000_x"); !errors.Is(err, ErrToken) {
+			t.Errorf("an unknown token: %v", err)
+		}
+		return tokens.read
+	}
+	first := read()
+	for f.time = f.time.Add(tokenMissed); f.time.Before(first.Add(tokensCached)); f.time = f.time.Add(tokenMissed) {
+		if at := read(); at != first {
+			t.Fatalf("an unknown token made all tokens be read again after %s", at.Sub(first))
+		}
+	}
+	if at := read(); at == first {
+		t.Error("the tokens are not read again")
+	}
+}
+
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
