@@ -31,16 +31,16 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("other searches are busy: try again in %s", e.RetryAfter.Round(100*time.Millisecond))
 }
 
-// Patiently calls a search until its error is no [BusyError]. It waits between the calls, until ctx
-// ends.
-func Patiently(ctx context.Context, search func() error) error {
+// RetryWhileBusy calls a search until its error is no [BusyError]. It waits between the calls, and returns
+// that error if ctx ends meanwhile.
+func RetryWhileBusy(ctx context.Context, search func() error) error {
 	for {
 		err := search()
 		var busy *BusyError
 		if !errors.As(err, &busy) {
 			return err
 		}
-		if err := rdb.Sleep(ctx, busy.RetryAfter); err != nil {
+		if rdb.Sleep(ctx, busy.RetryAfter) != nil {
 			return err
 		}
 	}

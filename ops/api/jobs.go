@@ -198,7 +198,7 @@ func exportJobs(ctx context.Context, c *call, s *jobSearch, position, mediaType 
 			return written, nil
 		}
 		if n < maxExport {
-			page, err = s.readPatiently(reading, next, min(maxLimit, maxExport-n))
+			page, err = s.readWhileBusy(reading, next, min(maxLimit, maxExport-n))
 		}
 		switch {
 		case n >= maxExport, err != nil && reading.Err() != nil && ctx.Err() == nil:
@@ -213,9 +213,9 @@ func exportJobs(ctx context.Context, c *call, s *jobSearch, position, mediaType 
 	}
 }
 
-// readPatiently is read, but waits while other searches use the time that searches may take.
-func (s *jobSearch) readPatiently(ctx context.Context, position string, limit int) (page *jobPage, err error) {
-	err = ops.Patiently(ctx, func() error {
+// readWhileBusy is read, but waits while other searches use the time that searches may take.
+func (s *jobSearch) readWhileBusy(ctx context.Context, position string, limit int) (page *jobPage, err error) {
+	err = ops.RetryWhileBusy(ctx, func() error {
 		page, err = s.read(ctx, position, limit)
 		return err
 	})

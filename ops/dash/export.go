@@ -2,8 +2,10 @@ package dash
 
 import (
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,7 +38,9 @@ func exportJobs(p *page) error {
 	if err != nil || limit < 1 || limit > maxExport {
 		return &pageError{http.StatusBadRequest, "error.limit"}
 	}
-	found, err := searchPatiently(p, f, "")
+	end, _ := p.ctx().Deadline()
+	until := end.Add(-answerWithin) // so that there is time for the note
+	found, err := searchUntil(p, until, f, "")
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func exportJobs(p *page) error {
 	if format == "csv" {
 		write, note = csvWriter(p.writer)
 	}
-	for n, until := 0, time.Now().Add(exportTime); ; {
+	for n := 0; ; {
 		for _, job := range found.jobs {
 			if n == limit {
 				_ = note(words.T("jobs.not_complete", n)) // else the reader has gone
@@ -61,21 +65,28 @@ func exportJobs(p *page) error {
 		if found.next == "" {
 			return errAnswered
 		}
-		if time.Now().After(until) {
+		var busy *ops.BusyError
+		late := !time.Now().Before(until)
+		if !late {
+			found, err = searchUntil(p, until, f, found.next)
+		}
+		if late || errors.As(err, &busy) {
 			_ = note(words.T("jobs.not_complete", n)) // else the reader has gone
 			return errAnswered
 		}
-		if found, err = searchPatiently(p, f, found.next); err != nil {
+		if err != nil {
 			p.dash.config.Logger.Error("an export ended early", "jobs", n, "error", err)
 			panic(http.ErrAbortHandler) // a part must not look like the whole file
 		}
 	}
 }
 
-// searchPatiently is searchJobs for the next part of an export. It waits while other searches use the
-// time that searches may take.
-func searchPatiently(p *page, f jobFilter, cursor string) (found jobSearch, err error) {
-	err = ops.Patiently(p.ctx(), func() error {
+// searchUntil is searchJobs for the next part of an export. It waits, until a time, while other searches
+// use the time that searches may take.
+func searchUntil(p *page, until time.Time, f jobFilter, cursor string) (found jobSearch, err error) {
+	ctx, cancel := context.WithDeadline(p.ctx(), until)
+	defer cancel()
+	err = ops.RetryWhileBusy(ctx, func() error {
 		found, err = searchJobs(p, f, cursor, exportStep)
 		return err
 	})

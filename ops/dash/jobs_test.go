@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -198,6 +199,22 @@ func TestExportWaitsForOtherSearches(t *testing.T) {
 	time.AfterFunc(350*time.Millisecond, slow.Release)            // more than the time of Redis that searches may save
 	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // it looks again, because the first search ended early
 	f.want(f.get("/jobs/export?queue=mail&format=ndjson"), http.StatusOK, id)
+}
+
+func TestExportWhoseTimeIsOverSaysSo(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	jobs := make([]queue.NewJob, 501) // more than are read at once
+	for i := range jobs {
+		jobs[i] = queue.NewJob{Args: queue.Raw("email.send", nil), Options: queue.Options{Queue: "mail"}}
+	}
+	for _, result := range f.queues.EnqueueMany(t.Context(), jobs) {
+		f.must(result.Err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // as if it had waited for other searches for a minute
+	defer cancel()
+	a := send(t, f.dash, httptest.NewRequestWithContext(ctx, http.MethodGet, "/jobs/export?queue=mail&format=ndjson", nil))
+	f.want(a, http.StatusOK, `{"note":"Not complete: these are the first `)
 }
 
 func TestExportThatFailsCutsTheConnection(t *testing.T) {
