@@ -26,7 +26,8 @@ func (c *Client) SetPath(took time.Duration) {
 // sampler that does not run would read them.
 func (s *Sampler) Order(ctx context.Context) ([]string, map[string]*SampledQueue, error) {
 	s.looked = time.Now()
-	names, err := s.names(ctx, true)
+	s.begin()
+	names, err := s.names(ctx)
 	return names, s.queues, err
 }
 

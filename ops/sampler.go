@@ -47,6 +47,7 @@ type Sampler struct {
 
 	// Of the loop alone.
 	queues map[string]*SampledQueue
+	named  bool // names has succeeded in this run
 	state  Overview
 	pools  poolList
 	due    map[string]time.Time // when a part is read again, by the local clock
@@ -105,9 +106,9 @@ func (s *Sampler) Close() {
 
 // run reads until Overview was not called for a time.
 func (s *Sampler) run(ctx context.Context) {
-	for first := true; ; first = false {
+	for s.begin(); ; {
 		began := time.Now()
-		err := s.round(ctx, first)
+		err := s.round(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -123,6 +124,15 @@ func (s *Sampler) run(ctx context.Context) {
 		if s.end() {
 			return
 		}
+	}
+}
+
+// begin marks the figures as those from before a pause.
+func (s *Sampler) begin() {
+	s.named = false
+	clear(s.due)
+	for _, q := range s.queues {
+		q.Stored, q.scheduled = true, false
 	}
 }
 
@@ -155,8 +165,9 @@ func (s *Sampler) publish() {
 }
 
 // round reads each queue once, and the other parts when their time has come.
-func (s *Sampler) round(ctx context.Context, first bool) error {
-	names, err := s.names(ctx, first)
+func (s *Sampler) round(ctx context.Context) error {
+	first := !s.named
+	names, err := s.names(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,9 +190,9 @@ func (s *Sampler) round(ctx context.Context, first bool) error {
 }
 
 // names reads the queues and the pools, and returns the names in the order in which the queues are
-// to be read: first those without a figure, then the oldest figures. The first time it takes the
-// figures that pools have stored.
-func (s *Sampler) names(ctx context.Context, first bool) (names []string, err error) {
+// to be read: first those without a figure, then the oldest figures. It takes the figures that pools
+// have stored until it has once succeeded in a run.
+func (s *Sampler) names(ctx context.Context) (names []string, err error) {
 	err = s.read(ctx, 4, func(ctx context.Context) error {
 		if names, err = s.client.queues.Queues(ctx); err == nil {
 			s.pools, err = s.client.pools(ctx)
@@ -203,14 +214,11 @@ func (s *Sampler) names(ctx context.Context, first bool) (names []string, err er
 			s.queues[name] = &SampledQueue{QueueStatus: QueueStatus{Name: name}}
 		}
 	}
-	if first {
-		clear(s.due)
-		for _, q := range s.queues { // as they were before a pause
-			q.Stored, q.scheduled = true, false
-		}
+	if !s.named {
 		if err := s.readSamples(ctx, names); err != nil {
 			return nil, err
 		}
+		s.named = true
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return s.queues[a].Time.Compare(s.queues[b].Time) })
 	return names, nil

@@ -142,9 +142,16 @@ func TestFiguresFromBeforeAPauseAreNotThoseOfNow(t *testing.T) {
 		t.Errorf("%d queues are read", o.Read())
 	}
 	s.Close()
-	_, queues, err := s.Order(t.Context()) // a run begins
-	f.must(err)
-	if q := queues["mail"]; !q.Stored || q.Examined() || q.Depth.Waiting != 1 {
-		t.Errorf("the figures are %+v", q)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for claim, ctx := range map[string]context.Context{"a run that begins": t.Context(), "a run whose first reads fail": ended} {
+		_, queues, err := s.Order(ctx)
+		if (err != nil) != (ctx == ended) {
+			t.Errorf("%s: %v", claim, err)
+		}
+		if q := queues["mail"]; !q.Stored || q.Examined() || q.Depth.Waiting != 1 {
+			t.Errorf("%s: the figures are %+v", claim, q)
+		}
+		queues["mail"].Stored = false // as after a read
 	}
 }
