@@ -172,7 +172,7 @@ func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) e
 			return err
 		}
 	}
-	if r.Operation.Status == "running" && (!more || r.isLate()) {
+	if len(r.found) == 0 && r.Operation.Status == "running" && (!more || r.isLate()) {
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.reader.cursor, Done: !more, Examined: r.reader.examined - r.sent}, report)
 	}
 	return nil

@@ -106,6 +106,34 @@ func TestOperationChangesTheJobsThatMatch(t *testing.T) {
 	})
 }
 
+func TestCursorOfAnOperationIsNotBehindJobsThatAreNotChangedYet(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for range 60 {
+		f.add("q", "a", "", queue.Options{})
+	}
+	at, looks := time.Now(), 0
+	f.client.SetClock(func() time.Time {
+		if looks--; looks == 0 { // the second look whether a step is late finds it so
+			at = at.Add(3 * time.Second)
+		}
+		return at
+	})
+	run, err := f.client.Operations().Begin(t.Context(), f.asks(ops.Change{Do: "priority", State: queue.Waiting, Priority: queue.Low}))
+	f.must(err)
+	f.must(run.Run(t.Context(), func(op queue.Operation) {
+		if op.Examined > op.Changed {
+			t.Errorf("the step says that %d jobs were examined, and %d of them were changed", op.Examined, op.Changed)
+		}
+		if op.Step == 1 {
+			looks = 2
+		}
+	}))
+	if run.Operation.Changed != 60 {
+		t.Errorf("%d jobs were changed", run.Operation.Changed)
+	}
+}
+
 func TestPurgeDeletesTheWaitingJobsThatWereThere(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		f := setup(t, db)
