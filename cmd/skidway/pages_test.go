@@ -247,7 +247,7 @@ func (w *pageWalk) expand(text string) string {
 // get returns a page as soon as it shows what has been read, and checks the commands in it.
 func (w *pageWalk) get(path string) string {
 	w.Helper()
-	for {
+	for deadline := time.Now().Add(waitLimit); ; {
 		a := httptest.NewRecorder()
 		w.pages.ServeHTTP(a, httptest.NewRequestWithContext(w.Context(), http.MethodGet, path, nil))
 		page := a.Body.String()
@@ -257,6 +257,9 @@ func (w *pageWalk) get(path string) string {
 		if !strings.Contains(page, "being read") {
 			w.checkCommands(path, page)
 			return page
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("%s shows what is being read still: %s", path, page)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/words"
 	"skidway/queue"
@@ -110,17 +111,19 @@ func copyJob(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
-	priority, err := queue.ParsePriority(form.Get("priority"))
-	if err != nil {
-		return to, message{}, err
-	}
 	args, err := editedArgs(p, job)
 	if err != nil {
 		return to, message{}, err
 	}
-	copied := queue.NewJob{Args: queue.Raw(job.Kind, args), Options: queue.Options{
-		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
-	}}
+	changes := map[string]json.RawMessage{}
+	for name, value := range map[string]string{"queue": strings.TrimSpace(form.Get("queue")), "priority": form.Get("priority"), "unique": ""} {
+		changes[name], _ = json.Marshal(value) // a text
+	}
+	copied, err := ops.CopyJob(job, changes)
+	if err != nil {
+		return to, message{}, err
+	}
+	copied.Args = queue.Raw(job.Kind, args) // which may be no JSON
 	if at := strings.TrimSpace(form.Get("at")); at != "" {
 		if copied.Options.At, err = parseTime(p, copied.Options.Queue, at); err != nil {
 			return to, message{}, err

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,17 +141,19 @@ func TestJobsThatHaveLeftTheirStateAreNotChanged(t *testing.T) {
 	}
 	f.bury("mail", "connection refused")
 	page := f.get("/jobs/" + ids[0])
-	questions := map[string]answer{}
+	questions := map[string]answer{"one": f.get("/jobs/question?do=delete&state=dead&id=" + ids[0])}
 	for _, do := range []string{"delete", "priority"} {
 		questions[do] = f.get("/jobs/question?do=" + do + "&state=dead&id=" + ids[0] + "&id=" + ids[1])
 	}
 	f.must(f.queues.Retry(t.Context(), ids[0]))
 	f.want(f.follow(f.post("/jobs/"+ids[0]+"/delete", hidden(page.body, "/jobs/"+ids[0]+"/delete"))), http.StatusOK, "Not done:", "it is waiting")
+	f.want(f.follow(f.post("/jobs/change", hidden(questions["one"].body, "/jobs/change"))), http.StatusOK, "Not done:", "it is waiting")
 	form := hidden(questions["priority"].body, "/jobs/change")
 	form.Set("priority", "high")
 	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "1 job has another priority of 2.", "it is waiting")
 	f.want(f.follow(f.post("/jobs/change", hidden(questions["delete"].body, "/jobs/change"))), http.StatusOK, "1 job is deleted of 2.", "it is waiting")
 	f.want(f.get("/jobs/"+ids[0]), http.StatusOK, "waiting", "<dd>normal</dd>")
+	f.want(f.follow(f.post("/jobs/"+ids[0]+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
 }
 
 func TestExportsQuoteWhatLooksLikeAFormula(t *testing.T) {
@@ -195,10 +198,23 @@ func TestExportWaitsForOtherSearches(t *testing.T) {
 	proxy := redistest.StartProxy(t, redistest.URL(t))
 	f := setup(t, redistest.OpenOnce(t, proxy.URL))
 	id := f.add("mail", "email.send", `{}`, queue.Options{})
-	slow := proxy.HoldReply("", "email.send")
-	time.AfterFunc(350*time.Millisecond, slow.Release)            // more than the time of Redis that searches may save
-	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // it looks again, because the first search ended early
-	f.want(f.get("/jobs/export?queue=mail&format=ndjson"), http.StatusOK, id)
+	export := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs/export?queue=mail&format=ndjson", nil)
+	var searches sync.WaitGroup
+	defer searches.Wait()
+	var held []*redistest.HeldReply
+	for range 2 { // as many as may run at once
+		h := proxy.HoldReply("", "email.send")
+		held = append(held, h)
+		searches.Go(func() { send(t, f.dash, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?queue=mail", nil)) })
+		<-h.Held()
+	}
+	exported := make(chan answer, 1)
+	go func() { exported <- send(t, f.dash, export) }()
+	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // the export could not begin either
+	for _, h := range held {
+		h.Release()
+	}
+	f.want(<-exported, http.StatusOK, id)
 }
 
 func TestExportWhoseTimeIsOverSaysSo(t *testing.T) {
@@ -256,19 +272,6 @@ func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {
 	if page := f.get("/queues"); strings.Contains(page.body, `href="/enqueue"`) {
 		t.Error("the form is in the list of pages of who may not enqueue")
 	}
-}
-
-func TestTickedJobsThatLeftTheirStateAreNotDeleted(t *testing.T) {
-	t.Parallel()
-	f := setup(t, redistest.DB(t))
-	id := f.add("mail", "email.send", `{}`, queue.Options{})
-	f.bury("mail", "connection refused")
-	page := f.get("/jobs/" + id)
-	form := hidden(f.get("/jobs/question?do=delete&state=dead&queue=mail&id="+id).body, "/jobs/change")
-	f.must(f.queues.Retry(t.Context(), id))
-	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "Not done:", "it is waiting")
-	f.want(f.follow(f.post("/jobs/"+id+"/delete", hidden(page.body, "/jobs/"+id+"/delete"))), http.StatusOK, "Not done:", "it is waiting")
-	f.want(f.follow(f.post("/jobs/"+id+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
 }
 
 func TestRetryingJobsAndTheirWorkersAreShown(t *testing.T) {
