@@ -159,8 +159,8 @@ var looks = []struct {
 	width int64
 }{{"light", 1400}, {"dark", 360}, {"light", 800}, {"light", 320}, {"light", 360}, {"dark", 800}, {"dark", 1400}}
 
-// axed is the number of looks that axe-core checks, and axedAgain that of pages of other roles.
-const axed, axedAgain = 3, 2
+// axeLooks is the number of looks that axe-core checks, and axeLooksOfRoles that of pages of other roles.
+const axeLooks, axeLooksOfRoles = 3, 2
 
 // look shows a page, writes pictures of it, and fails the test if it is not safe or not accessible. What another role
 // has seen is not checked again.
@@ -174,7 +174,7 @@ func (b *browser) look(role, name, path string, checked map[string]bool) {
 	for i, look := range looks {
 		whole := os.Getenv("SKIDWAY_PICTURES") != ""
 		pictures := role == "administrator" && (i < 4 || whole)
-		if i >= axedAgain && !pictures || i < axedAgain && checked[main] {
+		if i >= axeLooksOfRoles && !pictures || i < axeLooksOfRoles && checked[main] {
 			continue
 		}
 		shown := fmt.Sprintf("%s-%d-%s", name, look.width, look.theme)
@@ -184,7 +184,7 @@ func (b *browser) look(role, name, path string, checked map[string]bool) {
 		if pictures {
 			b.Picture(shown)
 		}
-		if i < axed || whole {
+		if i < axeLooks || whole {
 			b.Check(role + ": " + shown)
 		}
 		b.Fits(role + ": " + shown)

@@ -46,7 +46,7 @@ const news = byId('news')
 let held = false
 let source = null
 let waiting = null // what has come while the page is held
-let heard = 0
+let lastAlive = 0 // when the stream sent something last, in ms
 let first = true
 
 const busy = () => document.querySelector('[popover]:popover-open, tbody :checked, .wide:hover, table:focus-within')
@@ -110,20 +110,20 @@ const show = change => {
   first = false
 }
 
-// The time of the last sign of life. What was said of a lost connection is over.
-const hear = () => {
-  heard = Date.now()
+// The stream sends values: what was shown of a lost connection is over.
+const connected = () => {
+  lastAlive = Date.now()
   if (body.classList.contains('lost')) news.hidden = true
   body.classList.remove('lost')
 }
 
-const lose = () => {
-  if (heard) say(byId('news-text').dataset.lost.replace('%s', new Date(heard).toLocaleTimeString('en-GB')))
+const disconnected = () => {
+  if (lastAlive) say(byId('news-text').dataset.lost.replace('%s', new Date(lastAlive).toLocaleTimeString('en-GB')))
   body.classList.add('lost')
 }
 
 const take = change => {
-  hear()
+  connected()
   if (change.values?.away !== undefined) { // also while the page is held
     byId('away').hidden = !change.values.away
     byId('away').querySelector('span').textContent = change.values.away
@@ -152,17 +152,17 @@ const open = () => {
   if (source || held || document.hidden || !body.dataset.live) return
   source = new EventSource(body.dataset.live + '?page=' + encodeURIComponent(location.pathname.slice(body.dataset.base.length) + location.search))
   source.addEventListener('change', event => take(JSON.parse(event.data)))
-  source.addEventListener('alive', hear)
+  source.addEventListener('alive', connected)
   source.addEventListener('over', event => {
     close()
     const why = JSON.parse(event.data).why
     if (why === 'many') { setHeld(true); say(byId('news-text').dataset.ended) }
     if (why === 'refused') location.reload()
     if (why === 'check') open() // the handlers before the dashboard see the new request
-    if (why === 'end') { lose(); setTimeout(open, againAfter) } // the server ends, and may start again
+    if (why === 'end') { disconnected(); setTimeout(open, againAfter) } // the server ends, and may start again
   })
   source.addEventListener('error', () => {
-    lose()
+    disconnected()
     if (source?.readyState === EventSource.CLOSED) { // refused, for example by a server that is busy: the browser tries no more
       close()
       setTimeout(open, againAfter)
