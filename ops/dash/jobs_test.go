@@ -205,7 +205,9 @@ func TestExportWaitsForOtherSearches(t *testing.T) {
 	for range 2 { // as many as may run at once
 		h := proxy.HoldReply("", "email.send")
 		held = append(held, h)
-		searches.Go(func() { send(t, f.dash, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?queue=mail", nil)) })
+		searches.Go(func() {
+			send(t, f.dash, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?queue=mail", nil))
+		})
 		<-h.Held()
 	}
 	exported := make(chan answer, 1)
