@@ -198,11 +198,14 @@ func (t *transport) send(ctx context.Context, method, path string, header map[st
 	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("%s answers as no server of the API does: %w", t.base, err)
 	}
-	if tagged, ok := answer.(*taggedRetention); ok {
-		tagged.version = strings.Trim(response.Header.Get("ETag"), `"`)
+	if headed, ok := answer.(headerReader); ok {
+		headed.readHeader(response.Header)
 	}
 	return nil
 }
+
+// A headerReader is an answer with values that are in the header of the response.
+type headerReader interface{ readHeader(http.Header) }
 
 func (t *transport) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

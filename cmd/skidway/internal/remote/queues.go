@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"skidway/ops"
@@ -98,6 +99,8 @@ type taggedRetention struct {
 	api.Retention
 	version string
 }
+
+func (r *taggedRetention) readHeader(h http.Header) { r.version = strings.Trim(h.Get("ETag"), `"`) }
 
 // Retention returns the retention of a queue; its IfVersion is its version.
 func (c *Client) Retention(ctx context.Context, name string) (queue.Retention, error) {
