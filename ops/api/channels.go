@@ -61,22 +61,30 @@ type Subscriber struct {
 
 // A Tally is a sum of lines and files.
 type Tally struct {
-	Lines      int64 `json:"lines"`
-	Counted    int64 `json:"counted"`
-	Unknown    int64 `json:"unknown_country"`
-	Filtered   int64 `json:"filtered"`
-	Expired    int64 `json:"expired"`
-	Unparsable int64 `json:"unparsable"`
-	Private    int64 `json:"private"`
-	Crawlers   int64 `json:"crawlers"`
-	Bytes      int64 `json:"bytes"`
-	Files      int64 `json:"files"`
-	Partial    int64 `json:"partial"`
-	Failed     int64 `json:"failed"`
+	Lines      int64  `json:"lines"`
+	Counted    int64  `json:"counted"`
+	Unknown    int64  `json:"unknown_country"`
+	Filtered   int64  `json:"filtered"`
+	Expired    int64  `json:"expired"`
+	Unparsable int64  `json:"unparsable"`
+	Private    int64  `json:"private"`
+	Crawlers   *int64 `json:"crawlers,omitempty" jsonschema:"absent if they are not counted"`
+	Bytes      int64  `json:"bytes"`
+	Files      int64  `json:"files"`
+	Partial    int64  `json:"partial"`
+	Failed     int64  `json:"failed"`
 }
 
-func tallyOf(t distribute.Tally) Tally {
-	return Tally{t.Lines, t.Counted, t.Unknown, t.Filtered, t.Expired, t.Unparsable, t.Private, t.Crawlers, t.Bytes, t.Files, t.Partial, t.Failed}
+// tallyOf returns the sums of a subscriber with settings.
+func tallyOf(t distribute.Tally, settings cuts.Settings) Tally {
+	tally := Tally{
+		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Expired: t.Expired, Unparsable: t.Unparsable,
+		Private: t.Private, Bytes: t.Bytes, Files: t.Files, Partial: t.Partial, Failed: t.Failed,
+	}
+	if settings.HasCrawlers() {
+		tally.Crawlers = &t.Crawlers
+	}
+	return tally
 }
 
 // A File is a log file in Redis.
@@ -109,7 +117,8 @@ func showChannel(ctx context.Context, c *call) (any, error) {
 		Shippers: nonNil(status.Shippers), Abandoned: nonNil(status.Abandoned), Subscribers: []Subscriber{}, Files: []File{},
 	}
 	for _, s := range status.Subscribers {
-		answer.Subscribers = append(answer.Subscribers, Subscriber{s.Name, s.Settings, utc(s.Seen), s.Pending, s.Counting, tallyOf(s.Tally)})
+		settings, _ := cuts.ParseSettings(s.Settings) // others count no crawlers
+		answer.Subscribers = append(answer.Subscribers, Subscriber{s.Name, s.Settings, utc(s.Seen), s.Pending, s.Counting, tallyOf(s.Tally, settings)})
 	}
 	for _, f := range status.Open {
 		answer.Files = append(answer.Files, File{f.Name, string(f.State), f.Uploaded, f.Size, f.Held, utc(f.Since), nonNil(f.Waiting)})
@@ -168,7 +177,7 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	}
 	answer := ChannelCounts{
 		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(table.By),
-		Rows: []CountRow{}, Visitors: visitorsOf(table, table.Total), Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
+		Rows: []CountRow{}, Visitors: visitorsOf(table, table.Total), Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally, report.Settings),
 		PeopleBy: report.Settings.WithCrawlers(),
 	}
 	if report.Settings.HasCrawlers() {

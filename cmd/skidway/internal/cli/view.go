@@ -25,6 +25,8 @@ type Column[T any] struct {
 	Cell  func(T) string // in tables; nil: the value as in CSV
 	Omit  bool           // leaves zero and empty values out of JSON
 	Only  string         // "csv" or "json": the key is in that format only
+
+	OmitNil bool // leaves nil out where Omit leaves empty values out, but not zero
 }
 
 // Of returns a view of rows that hold what another view prints.
@@ -32,7 +34,7 @@ func Of[T, U any](v View[U], part func(T) U) View[T] {
 	columns := make(View[T], len(v))
 	for i, c := range v {
 		columns[i] = Column[T]{
-			Key: c.Key, Head: c.Head, Right: c.Right, Fit: c.Fit, Wide: c.Wide, Whole: c.Whole, Omit: c.Omit, Only: c.Only,
+			Key: c.Key, Head: c.Head, Right: c.Right, Fit: c.Fit, Wide: c.Wide, Whole: c.Whole, Omit: c.Omit, Only: c.Only, OmitNil: c.OmitNil,
 			Value: func(row T) any { return c.Value(part(row)) },
 		}
 		if c.Cell != nil {
@@ -47,6 +49,11 @@ func (c *Column[T]) cell(row T) string {
 		return Printable(c.Cell(row))
 	}
 	return Printable(text(c.Value(row)))
+}
+
+// omits reports whether a value is left out.
+func (c *Column[T]) omits(value any) bool {
+	return c.Omit && empty(value) || c.OmitNil && value == nil
 }
 
 // A View declares once how rows are printed, in each format.
@@ -89,8 +96,7 @@ func (v View[T]) Object(row T) (o Object) {
 		if c.Key == "" || c.Only == "csv" {
 			continue
 		}
-		value := c.Value(row)
-		if !c.Omit || !empty(value) {
+		if value := c.Value(row); !c.omits(value) {
 			o = append(o, Field{c.Key, value})
 		}
 	}
@@ -123,7 +129,7 @@ func (v View[T]) Figures(row T) (records [][]string) {
 		if c.Key == "" || c.Only == "json" {
 			continue
 		}
-		if value := c.Value(row); !c.Omit || !empty(value) {
+		if value := c.Value(row); !c.omits(value) {
 			records = append(records, []string{c.Key, text(value)})
 		}
 	}
@@ -136,7 +142,7 @@ func (v View[T]) Figures(row T) (records [][]string) {
 func PrintFigures[T any](a *App, format string, v View[T], row T, key, name, value string) error {
 	names, values := tableColumn{cells: []string{name}, whole: true}, tableColumn{cells: []string{value}, whole: true}
 	for _, c := range v {
-		if c.Head != "" && (!c.Omit || !empty(c.Value(row))) {
+		if c.Head != "" && !c.omits(c.Value(row)) {
 			names.cells, values.cells = append(names.cells, c.Head), append(values.cells, c.cell(row))
 		}
 	}

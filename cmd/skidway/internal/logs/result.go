@@ -230,18 +230,32 @@ func (r *result) markdown(out io.Writer) error {
 	return nil
 }
 
-var tallyView = cli.View[distribute.Tally]{
-	{Key: "lines", Value: func(t distribute.Tally) any { return t.Lines }},
-	{Key: "counted", Value: func(t distribute.Tally) any { return t.Counted }},
-	{Key: "unknown_country", Value: func(t distribute.Tally) any { return t.Unknown }},
-	{Key: "filtered", Value: func(t distribute.Tally) any { return t.Filtered }},
-	{Key: "expired", Value: func(t distribute.Tally) any { return t.Expired }},
-	{Key: "unparsable", Value: func(t distribute.Tally) any { return t.Unparsable }},
-	{Key: "private", Value: func(t distribute.Tally) any { return t.Private }},
-	{Key: "crawlers", Value: func(t distribute.Tally) any { return t.Crawlers }},
-	{Key: "files", Value: func(t distribute.Tally) any { return t.Files }},
-	{Key: "partial", Value: func(t distribute.Tally) any { return t.Partial }},
-	{Key: "failed", Value: func(t distribute.Tally) any { return t.Failed }},
+// A setTally is a tally with the settings of the counts, which decide what of it is known.
+type setTally struct {
+	distribute.Tally
+	settings cuts.Settings
+}
+
+// crawlers returns the lines of crawlers, nil if they are not counted.
+func (t setTally) crawlers() any {
+	if !t.settings.HasCrawlers() {
+		return nil
+	}
+	return t.Crawlers
+}
+
+var tallyView = cli.View[setTally]{
+	{Key: "lines", Value: func(t setTally) any { return t.Lines }},
+	{Key: "counted", Value: func(t setTally) any { return t.Counted }},
+	{Key: "unknown_country", Value: func(t setTally) any { return t.Unknown }},
+	{Key: "filtered", Value: func(t setTally) any { return t.Filtered }},
+	{Key: "expired", Value: func(t setTally) any { return t.Expired }},
+	{Key: "unparsable", Value: func(t setTally) any { return t.Unparsable }},
+	{Key: "private", Value: func(t setTally) any { return t.Private }},
+	{Key: "crawlers", Value: setTally.crawlers, OmitNil: true},
+	{Key: "files", Value: func(t setTally) any { return t.Files }},
+	{Key: "partial", Value: func(t setTally) any { return t.Partial }},
+	{Key: "failed", Value: func(t setTally) any { return t.Failed }},
 }
 
 var buildView = cli.View[distribute.BuildShare]{
@@ -266,7 +280,7 @@ var sourceView = cli.View[distribute.Source]{
 // summaryOf returns the numbers of lines: all that are in cells, and those of people, or else the cut
 // that counts them.
 func summaryOf(t distribute.Tally, settings cuts.Settings) cli.Object {
-	summary := append(tallyView.Object(t), cli.Field{Key: "all", Value: t.All()})
+	summary := append(tallyView.Object(setTally{t, settings}), cli.Field{Key: "all", Value: t.All()})
 	if by := settings.WithCrawlers(); by != "" {
 		return append(summary, cli.Field{Key: "people", Value: nil}, cli.Field{Key: "people_by", Value: by})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
 
 func status(a *cli.App) *cobra.Command {
@@ -162,7 +163,10 @@ func (v *statusView) subscriberView() cli.View[subscriber] {
 		{Key: "seen", Value: func(s subscriber) any { return lastSeen(s) }},
 		counted("pending", "PENDING", func(s subscriber) int64 { return s.Pending }),
 		counted("counting", "COUNTING", func(s subscriber) int64 { return int64(s.Counting) }),
-	}, cli.Of(tallyView, func(s subscriber) distribute.Tally { return s.Tally }), cli.View[subscriber]{
+	}, cli.Of(tallyView, func(s subscriber) setTally {
+		settings, _ := cuts.ParseSettings(s.Settings) // others count no crawlers
+		return setTally{s.Tally, settings}
+	}), cli.View[subscriber]{
 		counted("", "FILES", func(s subscriber) int64 { return s.Tally.Files }),
 		counted("", "LINES", func(s subscriber) int64 { return s.Tally.Lines }),
 		counted("sources", "", func(s subscriber) int64 { return s.Sources }),

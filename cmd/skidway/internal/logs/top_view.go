@@ -319,7 +319,7 @@ func (v *liveView) csv(out io.Writer) error {
 		add("subscriber", v.Subscriber.Name, "days", v.Days)
 		add("subscriber", v.Subscriber.Name, "days_shown", v.DaysShown)
 	}
-	for _, figure := range tallyView.Figures(v.Subscriber.Tally) {
+	for _, figure := range tallyView.Figures(setTally{v.Subscriber.Tally, v.Settings}) {
 		rows = append(rows, []string{"subscriber", v.Subscriber.Name, figure[0], figure[1]})
 	}
 	if rate, ok := v.lineRate().(int64); ok {
