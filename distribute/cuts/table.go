@@ -42,6 +42,39 @@ type Row struct {
 	BeforeAtLeast bool // as AtLeast, of the period before
 }
 
+// A Figure is a column of numbers of a table.
+type Figure struct {
+	Name  string                      // "requests", "duration_p50"
+	Value func(*Counts) (int64, bool) // false: it is not known
+}
+
+// VisitorsFigure is the name of the column of visitors, which are estimates.
+const VisitorsFigure = "visitors"
+
+// Figures returns the columns of numbers, in the order of the measures.
+func (t *Table) Figures() (list []Figure) {
+	for _, m := range t.Measures {
+		switch m {
+		case Requests:
+			list = append(list, Figure{"requests", func(c *Counts) (int64, bool) { return c.Requests, true }})
+		case Bytes:
+			list = append(list, Figure{"bytes", func(c *Counts) (int64, bool) { return c.Bytes, true }})
+		case Duration:
+			list = append(list, Figure{"duration_count", func(c *Counts) (int64, bool) { return c.Durations.Count(), true }})
+			for _, percent := range []int{50, 95, 99} {
+				list = append(list, Figure{"duration_p" + strconv.Itoa(percent), func(c *Counts) (int64, bool) {
+					bound, known, _ := c.Durations.Percentile(percent)
+					return bound.Milliseconds(), known
+				}})
+			}
+		}
+	}
+	if t.HasVisitors {
+		list = append(list, Figure{VisitorsFigure, func(c *Counts) (int64, bool) { return c.Visitors, true }})
+	}
+	return list
+}
+
 // Counts are the numbers of a row. Those that are not measured are zero.
 type Counts struct {
 	Requests  int64

@@ -117,11 +117,11 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 	if a := f.send(r, 200); a.text != "day,requests,visitors\n" {
 		t.Errorf("%q", a.text)
 	}
-	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=people", nil, 200)); counts.Visitors == nil || *counts.Visitors != 0 || counts.People != nil || counts.PeopleBy != "day,crawler" {
+	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=people", nil, 200)); counts.Visitors == nil || *counts.Visitors != 0 || counts.People != nil || counts.Crawlers != nil || counts.PeopleBy != "day,crawler" {
 		t.Errorf("%+v", counts)
 	}
 	f.must(channel.Subscribe(f.Context(), "crawlers", "country-day by=day,crawler_class format=auto"))
-	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=crawlers", nil, 200)); counts.People == nil || *counts.People != 0 || counts.PeopleBy != "" {
+	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=crawlers", nil, 200)); counts.People == nil || *counts.People != 0 || counts.Crawlers == nil || counts.PeopleBy != "" {
 		t.Errorf("%+v", counts)
 	}
 	f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")

@@ -120,9 +120,49 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	if report.CSV != csv || report.Lines != 7 || report.From != "2026-11-20" || !strings.Contains(report.Table, "2026-11-20  US       7") {
 		t.Errorf("reported %+v", report)
 	}
+	if report.People != nil || report.PeopleBy != "day,country,crawler" || report.Visitors != nil || report.All != 7 {
+		t.Errorf("without crawlers and visitors: %+v", report)
+	}
 	counted := result[logs.Result](y, do(y, y.logs.Count, logs.CountArgs{Paths: paths}))
 	if counted.CSV != csv || counted.Lines != 7 || counted.Files != 1 {
 		t.Errorf("counted %+v", counted)
+	}
+	counted = result[logs.Result](y, do(y, y.logs.Count, logs.CountArgs{Paths: paths, By: []string{"crawler"}}))
+	if counted.People == nil || *counted.People != 7 || counted.Crawlers == nil || *counted.Crawlers != 0 || counted.PeopleBy != "" {
+		t.Errorf("counted by crawlers: %+v", counted)
+	}
+}
+
+// All numbers that are counted are in the rows, and the visitors of all of them beside.
+func TestReportHasWhatIsMeasuredAndTheVisitors(t *testing.T) {
+	t.Parallel()
+	y := newFixture(t)
+	channel, err := distribute.Open(t.Context(), handle.New(y.db), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day"}}, Measures: []string{"requests", "bytes"}, Visitors: []string{"day"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "access.log")
+	const line = `8.8.8.8 - - [20/Nov/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 40 "-" "Mozilla/5.0"` + "\n"
+	if err := os.WriteFile(path, []byte(line+line+strings.Replace(line, "8.8.8.8", "8.8.4.4", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worker, err := distribute.NewWorker(t.Context(), channel, "s", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	if err == nil {
+		_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{path})
+	}
+	if err == nil {
+		_, err = worker.Work(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := result[logs.Result](y, do(y, y.logs.Report, logs.ReportArgs{Channel: "web", Subscriber: "s"}))
+	if report.Visitors == nil || *report.Visitors != 2 || report.CSV != "day,requests,bytes,visitors\n2026-11-20,3,120,2\n" {
+		t.Errorf("%+v", report)
 	}
 }
 

@@ -80,6 +80,11 @@ type Result struct {
 	Filtered   int64    `json:"filtered,omitempty"`
 	Expired    int64    `json:"expired,omitempty"`
 	Unparsable int64    `json:"unparsable"`
+	All        int64    `json:"all"`                 // counted + unknown_country
+	Crawlers   *int64   `json:"crawlers,omitempty"`  // of all; nil if they are not counted
+	People     *int64   `json:"people,omitempty"`    // of all, those that are not of crawlers; nil if these are not counted
+	PeopleBy   string   `json:"people_by,omitempty"` // what would count people, where crawlers are not counted
+	Visitors   *int64   `json:"visitors,omitempty"`  // of the reported days, estimated; nil if the rows have none
 	Files      int64    `json:"files"`
 	Problems   []string `json:"problems"` // of files that are not counted completely
 	CSV        string   `json:"csv"`      // as "skidway logs report -o csv" prints it
@@ -108,7 +113,12 @@ func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) err
 func resultOf(report distribute.Report, top int) Result {
 	t := report.Subscriber.Tally
 	result := Result{
-		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Expired: t.Expired, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
+		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Filtered: t.Filtered, Expired: t.Expired, Unparsable: t.Unparsable, All: t.All(), PeopleBy: report.Settings.WithCrawlers(),
+		Files: t.Files, Problems: []string{},
+	}
+	if report.Settings.HasCrawlers() {
+		people := t.People()
+		result.Crawlers, result.People = &t.Crawlers, &people
 	}
 	for _, p := range report.Problems {
 		result.Problems = append(result.Problems, p.File+": "+p.Detail)
@@ -119,12 +129,25 @@ func resultOf(report distribute.Report, top int) Result {
 	var text, table strings.Builder
 	records := csv.NewWriter(&text)
 	counts := report.Tables[0]
-	columns := append(slices.Clone(counts.By), "requests")
+	if counts.HasVisitors {
+		result.Visitors = &counts.Total.Visitors
+	}
+	columns, figures := slices.Clone(counts.By), counts.Figures()
+	for _, f := range figures {
+		columns = append(columns, f.Name)
+	}
 	_ = records.Write(columns) // into memory
 	aligned := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(aligned, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, row := range counts.Top(top) {
-		cells := append(slices.Clone(row.Values), strconv.FormatInt(row.Requests, 10))
+		cells := slices.Clone(row.Values)
+		for _, f := range figures {
+			cell := ""
+			if n, known := f.Value(&row.Counts); known {
+				cell = strconv.FormatInt(n, 10)
+			}
+			cells = append(cells, cell)
+		}
 		_ = records.Write(cells)
 		_, _ = fmt.Fprintln(aligned, strings.Join(cells, "\t"))
 	}

@@ -11,50 +11,17 @@ import (
 	"skidway/distribute/cuts"
 )
 
-// A figure is one number of a row. It reports false if it is not known.
-type figureColumn struct {
-	key   string
-	value func(*cuts.Counts) (int64, bool)
-}
-
-// cell returns the number as it is in tables.
-func (f figureColumn) cell(counts *cuts.Counts, atLeast bool) string {
-	text := comma(f.value(counts))
-	if f.key == visitorsKey {
+// figureCell returns a number as it is in tables.
+func figureCell(f cuts.Figure, counts *cuts.Counts, atLeast bool) string {
+	text := comma(f.Value(counts))
+	if f.Name == cuts.VisitorsFigure {
 		return "≈" + text
 	}
-	if atLeast && !strings.HasPrefix(f.key, "duration_p") {
+	if atLeast && !strings.HasPrefix(f.Name, "duration_p") {
 		return "≥" + text
 	}
 	return text
 }
-
-// figures returns the columns of numbers of a table.
-func figures(t *cuts.Table) (list []figureColumn) {
-	for _, m := range t.Measures {
-		switch m {
-		case cuts.Requests:
-			list = append(list, figureColumn{"requests", func(c *cuts.Counts) (int64, bool) { return c.Requests, true }})
-		case cuts.Bytes:
-			list = append(list, figureColumn{"bytes", func(c *cuts.Counts) (int64, bool) { return c.Bytes, true }})
-		case cuts.Duration:
-			list = append(list, figureColumn{"duration_count", func(c *cuts.Counts) (int64, bool) { return c.Durations.Count(), true }})
-			for _, percent := range []int{50, 95, 99} {
-				list = append(list, figureColumn{fmt.Sprintf("duration_p%d", percent), func(c *cuts.Counts) (int64, bool) {
-					bound, known, _ := c.Durations.Percentile(percent)
-					return bound.Milliseconds(), known
-				}})
-			}
-		}
-	}
-	if t.HasVisitors {
-		list = append(list, figureColumn{visitorsKey, func(c *cuts.Counts) (int64, bool) { return c.Visitors, true }})
-	}
-	return list
-}
-
-// visitorsKey is the column of the numbers of visitors, which are estimates.
-const visitorsKey = "visitors"
 
 // tableView returns the columns of a table, and where there is one number only, a bar in
 // proportion to the highest one.
@@ -78,7 +45,7 @@ func tableView(t *cuts.Table) (v cli.View[cuts.Row]) {
 		}
 		v = append(v, c)
 	}
-	columns := figures(t)
+	columns := t.Figures()
 	for _, f := range columns {
 		v = append(v, figureView(f, t.TotalBefore != nil)...)
 	}
@@ -100,18 +67,18 @@ func tableView(t *cuts.Table) (v cli.View[cuts.Row]) {
 }
 
 // figureView returns the columns of a number, and of the number before and the change.
-func figureView(f figureColumn, compared bool) cli.View[cuts.Row] {
+func figureView(f cuts.Figure, compared bool) cli.View[cuts.Row] {
 	v := cli.View[cuts.Row]{{
-		Key: f.key, Head: strings.ToUpper(f.key), Right: true,
-		Value: func(row cuts.Row) any { return known(f.value(&row.Counts)) },
-		Cell:  func(row cuts.Row) string { return f.cell(&row.Counts, row.AtLeast) },
+		Key: f.Name, Head: strings.ToUpper(f.Name), Right: true,
+		Value: func(row cuts.Row) any { return known(f.Value(&row.Counts)) },
+		Cell:  func(row cuts.Row) string { return figureCell(f, &row.Counts, row.AtLeast) },
 	}}
 	if !compared {
 		return v
 	}
 	change := func(row cuts.Row) any {
-		n, ok := f.value(&row.Counts)
-		before, hadOne := f.value(row.Before)
+		n, ok := f.Value(&row.Counts)
+		before, hadOne := f.Value(row.Before)
 		percent, changed := cuts.Change(n, before)
 		if !ok || !hadOne || !changed {
 			return nil
@@ -119,11 +86,11 @@ func figureView(f figureColumn, compared bool) cli.View[cuts.Row] {
 		return percentText(fmt.Sprintf("%.1f", percent))
 	}
 	return append(v, cli.Column[cuts.Row]{
-		Key: f.key + "_before", Head: "BEFORE", Right: true,
-		Value: func(row cuts.Row) any { return known(f.value(row.Before)) },
-		Cell:  func(row cuts.Row) string { return f.cell(row.Before, row.BeforeAtLeast) },
+		Key: f.Name + "_before", Head: "BEFORE", Right: true,
+		Value: func(row cuts.Row) any { return known(f.Value(row.Before)) },
+		Cell:  func(row cuts.Row) string { return figureCell(f, row.Before, row.BeforeAtLeast) },
 	}, cli.Column[cuts.Row]{
-		Key: f.key + "_change", Head: "CHANGE", Right: true, Value: change,
+		Key: f.Name + "_change", Head: "CHANGE", Right: true, Value: change,
 		Cell: func(row cuts.Row) string {
 			if text, ok := change(row).(percentText); ok {
 				return string(text) + " %"
