@@ -35,7 +35,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
 	f.countRequest(channel, "1.1.1.1")
 	today := time.Now().UTC().Format(time.DateOnly)
-	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 request</title>", "Most requests", "skidway logs report --channel web --subscriber countries")
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, `<td class="nw">`+today+"</td>", `<span data-v="count day, country `+today+` `, `<span data-v="count day, status `+today+` 200">1<`, `<span data-v="visitors day, country `+today+` `, ">≈ 1<", ": 1 request</title>", "Most requests", "not counted apart: a subscriber with --by day,country,crawler does that", "skidway logs report --channel web --subscriber countries")
 	f.want(f.get("/counts"), http.StatusOK, `subscriber=countries&amp;to=`+today+`">Link to these days</a>`)
 	if page := f.get("/counts?channel=web&subscriber=countries&from=2026-11-01&to=" + today); strings.Contains(page.body, "Link to these days") {
 		t.Errorf("a page with both days has a link to them: %s", page.body)
@@ -62,6 +62,15 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.who = principal(t, "view:mail")
 	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)
+}
+
+func TestCountsOfPeopleAreApartWhereCrawlersAreCounted(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.countLine(channel, "crawlers", &distribute.CountingConfig{By: [][]string{{"day", "crawler_class"}}}, "1.1.1.1")
+	f.want(f.get("/counts?channel=web&subscriber=crawlers"), http.StatusOK, "In rows: 1, of people: 1.")
 }
 
 func TestWindowWithoutRoomForASegmentIsFull(t *testing.T) {
@@ -92,13 +101,19 @@ func TestWindowWithoutRoomForASegmentIsFull(t *testing.T) {
 // countRequest ships a line with the address of a client, and counts it by two cuts.
 func (f *fixture) countRequest(channel *distribute.Channel, address string) {
 	f.Helper()
+	f.countLine(channel, "countries", &distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}, Visitors: []string{"day", "country"}}, address)
+}
+
+// countLine ships a line with the address of a client, and counts it for a subscriber.
+func (f *fixture) countLine(channel *distribute.Channel, subscriber string, config *distribute.CountingConfig, address string) {
+	f.Helper()
 	file := filepath.Join(f.TempDir(), "access.log")
 	f.must(os.WriteFile(file, []byte(address+time.Now().UTC().Format(` - - [02/Jan/2006:15:04:05 +0000]`)+` "GET / HTTP/1.1" 200 1`+"\n"), 0o600))
 	_, err := distribute.NewShipper(channel, nil).Ship(f.Context(), []string{file})
 	f.must(err)
-	aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}, Visitors: []string{"day", "country"}})
+	aggregation, err := distribute.NewCounting(config)
 	f.must(err)
-	worker, err := distribute.NewWorker(f.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	worker, err := distribute.NewWorker(f.Context(), channel, subscriber, aggregation, &distribute.WorkerConfig{UntilDone: true})
 	f.must(err)
 	_, err = worker.Work(f.Context())
 	f.must(err)

@@ -22,6 +22,8 @@ type countsData struct {
 	Channel, Subscriber, From, To string
 	Choices                       []CountChoice
 	Total                         Value // lines that were counted, in all
+	People                        Value // lines that are in rows, and those of people, if crawlers are counted
+	PeopleBy                      string
 	Map                           *countMap
 	Plot                          *chart.Plot
 	Members                       []memberRow
@@ -119,6 +121,10 @@ func countsPage(p *page) error {
 		return err
 	}
 	data.Moving, data.Total = report.Moving, p.Val("total", report.Subscriber.Tally.Lines)
+	if tally := report.Subscriber.Tally; report.Settings.HasCrawlers() {
+		data.People = p.Val("people", words.T("counts.people", tally.All(), tally.People()))
+	}
+	data.PeopleBy = report.Settings.WithCrawlers()
 	for i := range report.Tables {
 		data.add(p, &report.Tables[i], countsShown/len(report.Tables))
 	}
