@@ -83,7 +83,8 @@ func (x *executor) runSolo(a *attempt) {
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
-			x.startRunners(x.sched.soloEnded(true))
+			x.sched.soloReturned()
+			x.startRunners(x.sched.soloEnded())
 			return
 		}
 	}
@@ -102,31 +103,47 @@ func (x *executor) runSolo(a *attempt) {
 }
 
 // endSolo removes the mark of the current solo job and lets other jobs start beside it. If freeSlot is
-// set it frees the job's slot in the same step, so that the next solo job finds no slot taken
-// and can be marked. It reports whether it has freed the slot. It does nothing if a is not
-// the current solo job, or no longer is.
+// set it frees the job's slot before, so that the next solo job finds no slot taken and can be
+// marked, and that a stop does not wait for the removal. It reports whether it has freed the slot.
+// It does nothing if a is not the current solo job, or no longer is.
 func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 	if !a.currentSolo.CompareAndSwap(true, false) {
 		return false
 	}
-	if a.markSolo {
-		x.removeMark(a)
+	if freeSlot {
+		x.sched.soloReturned()
 	}
-	x.startRunners(x.sched.soloEnded(freeSlot))
+	startOthers := sync.OnceFunc(func() { x.startRunners(x.sched.soloEnded()) })
+	if a.markSolo {
+		x.removeMark(a, startOthers)
+	}
+	startOthers()
 	return freeSlot
 }
 
-// removeMark removes the mark of a solo job, however long Redis is away: no other job may start
-// before, because while the mark is set a death of the worker makes the job dead.
-func (x *executor) removeMark(a *attempt) {
+// removeMark removes the mark of a solo job, however long Redis is away. While the mark is set, a
+// death of the worker makes the job dead, so no other job may start. There are two exceptions, in
+// which removeMark calls startOthers before the mark is removed: if the lease has expired, to Redis
+// the worker has died at a time when no other job ran; and if Redis refuses the removal, the pool
+// cannot wait for ever.
+func (x *executor) removeMark(a *attempt, startOthers func()) {
 	for pause := (rdb.Backoff{}); ; {
 		err := a.session.lease.MarkSolo(x.runCtx, nil)
 		if err == nil || errors.Is(err, queue.ErrLeaseLost) || x.runCtx.Err() != nil {
 			return
 		}
-		x.log(a.job).Warn("the mark of a solo job cannot be removed yet: no other job starts", "error", err)
+		x.log(a.job).Warn("the mark of a solo job cannot be removed yet", "error", err)
+		if isFinal(err) || !a.session.renewedSince(time.Now().Add(-x.config.Lease)) {
+			startOthers()
+		}
 		_ = pause.Sleep(x.runCtx)
 	}
+}
+
+// isFinal reports whether an error of Redis may not pass with time.
+func isFinal(err error) bool {
+	var unknown *rdb.OutcomeUnknownError
+	return !isAway(err) && !errors.As(err, &unknown) && !rdb.Refused(err)
 }
 
 // execute runs the handler. It reports whether the caller still has its slot: if the

@@ -463,40 +463,92 @@ func (*markHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-func TestNoJobStartsBesideASoloJobUntilItsMarkIsRemoved(t *testing.T) {
-	t.Parallel()
+// A markedSolo is a pool with a job that runs solo and is marked. Other jobs are of queue "other".
+type markedSolo struct {
+	*fixture
+	proxy *redistest.Proxy
+	job   *queue.Job
+	hook  *markHook
+	end   func()            // ends the solo job
+	seen  <-chan *queue.Job // the other jobs that have run
+	stop  func()            // stops the pool
+}
+
+func newMarkedSolo(t *testing.T, lease, window time.Duration) *markedSolo {
+	t.Helper()
 	f, proxy := newProxiedFixture(t, rdb.Options{Patience: 20 * time.Millisecond})
-	hook := &markHook{}
-	f.poolDB.AddHook(hook)
+	m := &markedSolo{fixture: f, proxy: proxy, hook: &markHook{}}
+	f.poolDB.AddHook(m.hook)
 	f.add("quarantined", queue.Options{})
 	_, _, die := f.abandoned("dying-worker", 1)
 	die()
 	_, err := f.queue.Recover(f.ctx, 0, false)
 	f.must(err)
-	p := f.pool(workers.Config{Concurrency: 2, Crashes: 1, Lease: time.Minute})
-	p.SetSoloTimes(time.Minute, 100*time.Millisecond)
-	begun, gate := make(chan struct{}), make(chan struct{})
-	p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+	p := f.pool(workers.Config{Concurrency: 2, Crashes: 1, Lease: lease, Drain: time.Hour, Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
+	p.SetSoloTimes(time.Minute, window)
+	begun, gate := make(chan *queue.Job), make(chan struct{})
+	p.HandleRaw("quarantined", func(_ context.Context, job *queue.Job) error { begun <- job; <-gate; return nil }, workers.Kind{})
 	handler, seen := recorder()
 	p.HandleRaw("other", handler, workers.Kind{})
-	f.run(p)
-	defer close(gate)
-	await(f, begun, "quarantined")
-	lost := proxy.LoseCommands(hook.digest.Load().(string))
-	f.add("other", queue.Options{})
+	m.seen, m.stop = seen, f.run(p)
+	m.end = sync.OnceFunc(func() { close(gate) })
+	f.Cleanup(m.end)
+	m.job = await(f, begun, "quarantined")
+	return m
+}
+
+// loseMarks loses the commands that mark jobs or remove the mark.
+func (m *markedSolo) loseMarks() <-chan struct{} {
+	return m.proxy.LoseCommands(m.hook.digest.Load().(string))
+}
+
+func TestNoJobStartsBesideASoloJobUntilItsMarkIsRemoved(t *testing.T) {
+	t.Parallel()
+	m := newMarkedSolo(t, time.Minute, 100*time.Millisecond)
+	lost := m.loseMarks()
+	m.add("other", queue.Options{Queue: "other"})
 	for range 3 {
-		await(f, lost, "removal of the mark")
+		await(m.fixture, lost, "removal of the mark")
 	}
 	select {
-	case <-seen:
+	case <-m.seen:
 		t.Error("another job ran while the job was marked as running alone")
 	default:
 	}
-	proxy.LoseCommands("")
-	await(f, seen, "other job beside it")
-	all, err := f.queue.Workers(f.ctx)
-	f.must(err)
+	m.proxy.LoseCommands("")
+	await(m.fixture, m.seen, "other job beside it")
+	all, err := m.queue.Workers(m.ctx)
+	m.must(err)
 	if len(all) != 1 || all[0].Solo != "" {
 		t.Errorf("the mark is not removed: %+v", all)
 	}
+}
+
+// Redis loses all commands that name the lease of the solo job.
+func TestOtherQueuesGoOnWhenTheLeaseOfASoloJobHasExpired(t *testing.T) {
+	t.Parallel()
+	m := newMarkedSolo(t, shortLease, time.Millisecond)
+	m.proxy.LoseCommands(m.job.Worker)
+	m.add("other", queue.Options{Queue: "other"})
+	await(m.fixture, m.seen, "job of another queue")
+	m.proxy.LoseCommands("")
+}
+
+func TestOtherQueuesGoOnWhenRedisRefusesToRemoveAMark(t *testing.T) {
+	t.Parallel()
+	m := newMarkedSolo(t, time.Minute, 100*time.Millisecond)
+	m.proxy.RefuseCommands(1000, m.hook.digest.Load().(string), "NOPERM this user has no permissions")
+	m.add("other", queue.Options{Queue: "other"})
+	await(m.fixture, m.seen, "job of another queue")
+	m.proxy.RefuseCommands(0, "", "")
+}
+
+func TestStopDoesNotWaitForTheRemovalOfAMark(t *testing.T) {
+	t.Parallel()
+	m := newMarkedSolo(t, time.Minute, time.Minute)
+	lost := m.loseMarks()
+	m.end()
+	await(m.fixture, lost, "removal of the mark")
+	m.stop()
+	m.proxy.LoseCommands("")
 }

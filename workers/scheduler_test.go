@@ -129,7 +129,8 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
 	if f.solo.current == a {
-		f.runners += f.soloEnded(true)
+		f.soloReturned()
+		f.runners += f.soloEnded()
 		return
 	}
 	f.runners++

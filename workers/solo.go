@@ -120,15 +120,19 @@ func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
 	return a, true
 }
 
-// soloEnded lets other jobs start beside the current solo job, frees its slot if freeSlot is
-// set, and returns the number of runners to start.
-func (s *scheduler) soloEnded(freeSlot bool) int {
+// soloReturned frees the slot of the current solo job.
+func (s *scheduler) soloReturned() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.add(-1)
+}
+
+// soloEnded lets other jobs start beside the current solo job, and returns the number of runners
+// to start.
+func (s *scheduler) soloEnded() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.solo.current = nil
-	if freeSlot {
-		s.slots.add(-1)
-	}
 	s.wake.send()
 	return s.takeSlotsLocked()
 }
