@@ -252,11 +252,12 @@ else
   examined = tonumber(ARGV[7])
   if ARGV[8] == 'done' or changed == room then status = 'done' end
 end
+local new_turn = not turn_id -- another operation has ended meanwhile, so the key has no expiry
 take_turn()
 store('step', number, 'cursor', cursor, 'last', int(now), 'status', status,
   'examined', int(tonumber(stored.examined) + examined), 'changed', int(tonumber(stored.changed) + changed),
   'left', int(tonumber(stored.left) + math.max(0, #ARGV - 8 - changed)))
 if status == 'done' then store('ended', int(now)) end
-if status == 'done' or number % KEEP_EVERY == 0 then keep_for_a_month() end
+if status == 'done' or new_turn or number % KEEP_EVERY == 0 then keep_for_a_month() end
 if status == 'done' then give_up() end
 return show()
