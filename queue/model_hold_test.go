@@ -20,7 +20,12 @@ import (
 // The steps took 0.1 to 1.8 ms, a fetch of 500 jobs with all options 3.3 ms, on a busy machine of 2
 // processors; the claim is about one millisecond, see docs/benchmarks.md. Twice the longest is left
 // for slower machines.
-const longestScript = 6 * time.Millisecond
+const meanScript = 6 * time.Millisecond
+
+// The maximum processor time of one script of a step, approximately: no more than the time that its
+// longest script took, in which Redis may have had to wait for a processor, and no more than the
+// processor time of the whole step.
+const longestScript = 5 * meanScript
 
 func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", "500", "--slowlog-max-len", "10000")
@@ -29,9 +34,9 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	add(t, client, plainInserts(10000))
 	base := db.Prefix() + ":{" + modelQueue + ":0}:"
 
-	// slowest runs a step and returns how long its longest script blocked Redis,
-	// and the average processor time of a script: on a busy machine they differ,
-	// and only the latter depends on the script.
+	// slowest runs a step and checks how long its longest script blocked Redis, and the average
+	// processor time of a script: on a busy machine they differ, and only the latter depends on
+	// the script.
 	slowest := func(name string, step func()) {
 		t.Helper()
 		for _, reset := range [][]any{{"SLOWLOG", "RESET"}, {"CONFIG", "RESETSTAT"}} {
@@ -55,8 +60,8 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 		calls := scriptCalls(t, db)
 		mean := took / time.Duration(max(1, calls))
 		t.Logf("%-36s %3d calls, longest %10s, mean processor time %10s", name, calls, longest, mean)
-		if mean > longestScript {
-			t.Errorf("%s: a script takes %s of Redis's time", name, mean)
+		if mean > meanScript || min(longest, took) > longestScript {
+			t.Errorf("%s: a script takes %s of Redis's time, the longest up to %s", name, mean, min(longest, took))
 		}
 	}
 

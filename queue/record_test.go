@@ -2,6 +2,8 @@ package queue
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -191,4 +193,14 @@ func FuzzFirings(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSizeOfASmallRecordIsThatOfTheScripts(t *testing.T) {
+	script, err := os.ReadFile("lua/record.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("local SMALL, largest = %d, nil\n", smallRecord); !strings.Contains(string(script), want) {
+		t.Errorf("record.lua does not have %q", want)
+	}
 }
