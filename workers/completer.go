@@ -15,12 +15,12 @@ import (
 // A completer writes the outcomes of the jobs of one lease, in batches: each has all
 // outcomes that were added while the previous batch was written.
 type completer struct {
-	write   func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
-	written func([]queue.Completion)                        // called after each batch
-	count   func(handled int)                               // called with the change of the number of unwritten outcomes of handlers
-	linger  time.Duration                                   // how long batches are retried after the end of run's context, the length of the lease
-	log     *slog.Logger
-	wake    notification
+	write    func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
+	written  func([]queue.Completion)                        // called after each batch
+	count    func(handled int)                               // called with the change of the number of unwritten outcomes of handlers
+	retryFor time.Duration                                   // how long batches are retried after the end of run's context, the length of the lease
+	log      *slog.Logger
+	wake     notification
 
 	mu      sync.Mutex
 	pending []queue.Completion
@@ -103,7 +103,7 @@ func (c *completer) run(ctx context.Context) error {
 	defer c.close()
 	writing, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(c.linger, end) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(c.retryFor, end) })()
 	for last := false; ; {
 		batch, open := c.take()
 		switch {

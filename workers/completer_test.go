@@ -16,7 +16,7 @@ var errAway = errors.New("no connection to Redis")
 
 // newTestCompleter returns a completer that writes to batches, once for each
 // error that errs has left, which the write returns.
-func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batches chan []queue.Completion) {
+func newTestCompleter(retryFor time.Duration, errs ...error) (c *completer, batches chan []queue.Completion) {
 	batches = make(chan []queue.Completion, 100)
 	return &completer{
 		write: func(_ context.Context, batch []queue.Completion) (err error) {
@@ -28,7 +28,7 @@ func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batche
 			}
 			return err
 		},
-		written: func([]queue.Completion) {}, count: func(int) {}, linger: linger, log: slog.New(slog.DiscardHandler), wake: newNotification(),
+		written: func([]queue.Completion) {}, count: func(int) {}, retryFor: retryFor, log: slog.New(slog.DiscardHandler), wake: newNotification(),
 	}, batches
 }
 

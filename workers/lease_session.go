@@ -58,7 +58,7 @@ type leaseSession struct {
 // before the answer of the fetch with the job.
 const rememberCancels = time.Minute
 
-func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
+func newLeaseSession(q *servedQueue, lease *queue.Lease, retryFor time.Duration, log *slog.Logger) *leaseSession {
 	s := &leaseSession{
 		queue: q, lease: lease, log: log, serverChanged: lease.ServerChanged, recent: &recentEnds{},
 		held: map[string]*attempt{}, cancelled: map[string]time.Time{}, onEmpty: func() {},
@@ -78,7 +78,7 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 			q.counter.Add(ends(outcomes, s.forget(outcomes)))
 			s.recent.add(s, outcomes, time.Now())
 		},
-		count: func(int) {}, linger: linger, log: log, wake: newNotification(),
+		count: func(int) {}, retryFor: retryFor, log: log, wake: newNotification(),
 	}
 	return s
 }

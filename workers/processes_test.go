@@ -172,7 +172,9 @@ func (f *processes) untilSettled() {
 // untilDepth waits until so many jobs of all queues are waiting or delayed, and active.
 func (f *processes) untilDepth(waiting, active int) {
 	f.t.Helper()
-	for left := (queue.Depth{Waiting: -1}); left.Waiting != waiting || left.Active != active; {
+	ticker := time.NewTicker(10 * time.Millisecond) // Redis is to be left to the workers
+	defer ticker.Stop()
+	for left := (queue.Depth{Waiting: -1}); left.Waiting != waiting || left.Active != active; <-ticker.C {
 		left = queue.Depth{}
 		for _, q := range f.queues {
 			depth, err := q.Depth(f.ctx)

@@ -85,8 +85,8 @@ func (q *servedQueue) loadLocked() float64 {
 	return float64(q.running+1) / float64(q.config.Weight)
 }
 
-// orderLocked returns an order for a session, nil for a new one, and records that jobs of the queue
-// are on their way.
+// orderLocked returns an order for a session, nil for a new one, and records that a fetch of the queue
+// is in flight.
 func (q *servedQueue) orderLocked(session *leaseSession, limit int) fetchOrder {
 	q.fetching = true
 	return fetchOrder{
@@ -113,8 +113,8 @@ func (q *servedQueue) hasLocked(session *leaseSession) bool {
 	return q.session == session || slices.Contains(q.older, session)
 }
 
-// setAsideLocked lets the next fetch use a new session if quarantined jobs of the latest one
-// linger. None must be on its way.
+// setAsideLocked lets the next fetch use a new session if the latest one has or had a long-running
+// quarantined group. No fetch may be in flight.
 func (q *servedQueue) setAsideLocked() {
 	if q.session != nil && q.session.lingers && !q.session.rereadDue {
 		q.older, q.session = append(q.older, q.session), nil
@@ -234,7 +234,7 @@ func (s *scheduler) add(queues []*servedQueue) {
 	s.queuesChangedLocked()
 }
 
-// leave removes a queue, unless jobs of it are held or on their way.
+// leave removes a queue, unless jobs of it are held or a fetch is in flight.
 func (s *scheduler) leave(q *servedQueue) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +246,7 @@ func (s *scheduler) leave(q *servedQueue) bool {
 	return true
 }
 
-// retireLocked stops a removed queue if none of its jobs runs or is on its way, and all outcomes
+// retireLocked stops a removed queue if none of its jobs runs, no fetch is in flight, and all outcomes
 // are written: while it is among the queues, its jobs are compared with a Redis that has changed,
 // before which none is written.
 func (s *scheduler) retireLocked(q *servedQueue) {
@@ -297,7 +297,7 @@ func (s *scheduler) install(session *leaseSession, uncertain bool) {
 }
 
 // detachIdle removes a session from its queue, and reports whether it has: the session has held
-// no job since the previous call and none is on its way, so that its lease can be closed.
+// no job since the previous call and no fetch is in flight, so that its lease can be closed.
 func (s *scheduler) detachIdle(session *leaseSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,8 +62,8 @@ local function find(record, name)
   return found and string.sub(record, found, found_end)
 end
 
--- values_of returns the last values of some names in a record, and true for other names that it has,
--- or nil if the record is damaged.
+-- values_of returns a table with the last values of some names in a record, nil if the record is
+-- damaged. For each other name of the record the table has the value true.
 local function values_of(record, names)
   local values, at = {}, 3
   while at <= #record do
