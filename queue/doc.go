@@ -49,12 +49,13 @@
 // quarantines nothing, and recovery uses up no attempt.
 //
 // Under each lease a worker holds jobs of at most one group at a time: Fetch returns no others. A
-// death counts towards [Job.Crashes] only if the group of the job began with this job alone.
+// death counts towards [Job.Crashes] only if the group of the job began with this job alone, and
+// unless [Lease.MarkShared] says that the process of the worker holds other groups under other leases.
 // The job is dead after [DefaultCrashes], of which the last one counts only if [Lease.MarkSolo]
 // says that no other job of the worker ran. So a job that kills no worker is not made dead
 // because of another one. A job that kills each of its workers is dead after at most
-// max(1, log2(n)) + 3 deaths if its first worker held n jobs, n rounded up to a power of two;
-// jobs beside it may run as often.
+// max(1, log2(n)) + 3 deaths if its first worker held n jobs, n rounded up to a power of two, and
+// if all of them count: package workers describes which do. Jobs beside it may run as often.
 //
 // The keys are listed in docs/architecture.md, and the format for programs in other
 // languages is in docs/wire-format.md.

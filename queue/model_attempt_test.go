@@ -179,7 +179,7 @@ func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
 		half, group = w.cohort[part]-half, group[:len(group)-1]+"2"
 	}
 	w.taken[part]++
-	if alone := w.solo == j.spot(); part == 1 && j.groupSize == 1 && (alone || j.crashes+1 < crashes) {
+	if alone := w.solo == j.spot(); w.solo != "shared" && part == 1 && j.groupSize == 1 && (alone || j.crashes+1 < crashes) {
 		if j.crashes++; j.crashes >= crashes {
 			m.leave(j)
 			m.bury(j, fmt.Sprintf("its worker died %d times with this job, the last time while it ran alone", j.crashes))

@@ -169,6 +169,14 @@ func (m *machine) MarkSolo(t *rapid.T) {
 	}
 }
 
+func (m *machine) MarkShared(t *rapid.T) {
+	w := m.busy(t)
+	shared := rapid.Bool().Draw(t, "shared")
+	if err := m.leases[w].MarkShared(ctx, shared); !m.lost(t, w, err) {
+		w.solo = map[bool]string{true: "shared"}[shared]
+	}
+}
+
 func (m *machine) Recover(t *rapid.T) {
 	crashes := rapid.IntRange(0, 3).Draw(t, "crashes")
 	fullScan := rapid.Bool().Draw(t, "fullScan")
@@ -218,12 +226,16 @@ func (m *machine) recoveredAt(t *rapid.T, before, after float64) float64 {
 	return at
 }
 
-// Die makes a worker fetch jobs, run one of them solo and die, sometimes with all other
-// workers.
+// Die makes a worker fetch jobs, run one of them solo or share its process with other groups, and
+// die, sometimes with all other workers.
 func (m *machine) Die(t *rapid.T) {
 	m.only = m.worker(t)
 	defer func() { m.only = nil }()
-	steps := []func(*rapid.T){m.Fetch, m.MarkSolo, m.Expire}
+	mark := m.MarkSolo
+	if rapid.Bool().Draw(t, "share") {
+		mark = m.MarkShared
+	}
+	steps := []func(*rapid.T){m.Fetch, mark, m.Expire}
 	if rapid.Bool().Draw(t, "all") {
 		for _, w := range m.model.workers {
 			steps = append(steps, func(t *rapid.T) { m.only = w; m.Expire(t) })

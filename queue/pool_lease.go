@@ -117,7 +117,22 @@ func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	if job != nil {
 		place = fmt.Sprintf("%d %s", job.line, job.entry)
 	}
-	_, err := l.queue.run(ctx, leaseSoloScript, l.worker, place)
+	return l.mark(ctx, place)
+}
+
+// MarkShared records whether the worker's process holds jobs of other quarantined groups under
+// other leases: as long as it does, the death of the worker counts for no job. It replaces the
+// mark of MarkSolo.
+func (l *Lease) MarkShared(ctx context.Context, shared bool) error {
+	if shared {
+		return l.mark(ctx, "shared")
+	}
+	return l.mark(ctx, "")
+}
+
+// mark sets the mark of the worker, or removes it if it is empty.
+func (l *Lease) mark(ctx context.Context, mark string) error {
+	_, err := l.queue.run(ctx, leaseSoloScript, l.worker, mark)
 	return err
 }
 

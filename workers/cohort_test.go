@@ -11,7 +11,7 @@ import (
 // cohort is the number of jobs that a worker of these tests holds when it is killed.
 const cohort = 32
 
-// The lease is a twentieth of the default, a group lingers after a tenth of the default time.
+// The lease is a twentieth of the default, a group keeps others waiting for a tenth of the default time.
 var cohortPlan = workerPlan{Concurrency: cohort, Lease: 500 * time.Millisecond, GroupWait: 500 * time.Millisecond}
 
 // One worker with all jobs is killed. Its jobs last a tenth of 3 s, but for one that goes on. With
@@ -57,25 +57,37 @@ func TestJobsOfAKilledWorkerAreDoneSoonAndHinderNoOther(t *testing.T) {
 }
 
 // A worker is started whenever the one before has died. Each death halves the group with the
-// poison job: 32, 16, 8, 4, 2, 1; then three more count. So it is too if all groups linger beside
-// each other: each is halved by itself.
+// poison job: 32, 16, 8, 4, 2, 1; then three more count. So it is too if all groups run beside each
+// other: each is halved by itself.
 func TestOnePoisonJobAmongManyDiesWithAtMostEightWorkers(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]time.Duration{"one group at a time": time.Minute, "lingering groups": slowJob / 10} {
+	for name, wait := range map[string]time.Duration{"one group at a time": time.Minute, "groups beside each other": slowJob / 10} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := cohortPlan
 			plan.GroupWait = wait
-			testOnePoisonJob(t, plan)
+			testOnePoisonJob(t, plan, "poison")
 		})
 	}
 }
 
-func testOnePoisonJob(t *testing.T, plan workerPlan) {
+// A job that kills its worker after twelve times the time for which a group keeps others waiting, as
+// one does after a minute, and in three quarters of its first solo run.
+func TestOnePoisonJobThatKillsLateDiesWithAtMostEightWorkers(t *testing.T) {
+	if !thorough {
+		t.Skip("the long form only: TestDeathCountsForALongJobWithoutOtherGroups tests the rule")
+	}
+	t.Parallel()
+	plan := cohortPlan
+	plan.GroupWait, plan.SoloWindow = slowJob/6, slowJob*2/3
+	testOnePoisonJob(t, plan, "late-poison")
+}
+
+func testOnePoisonJob(t *testing.T, plan workerPlan, kind string) {
 	f := newServerProcesses(t, plan)
 	place := f.random.IntN(cohort)
 	f.enqueue(place, "slow", queue.Options{})
-	poison := f.enqueue(1, "poison", queue.Options{})[0]
+	poison := f.enqueue(1, kind, queue.Options{})[0]
 	f.enqueue(cohort-1-place, "slow", queue.Options{})
 	settled := make(chan error, 1)
 	go func() { settled <- f.settle(f.ctx) }()

@@ -69,8 +69,9 @@ type Config struct {
 	// means [queue.DefaultCrashes]. Only deaths count that leave no other job of
 	// its quarantined group as their cause, and the last only if no other job
 	// ran beside it. The pool starts no other beside a job that has one death
-	// left, for 10 s, and twice as long each further time that the job is
-	// quarantined. Package queue describes quarantine.
+	// left, for 20 s, or 80 s with three deaths: it is twice as long each further
+	// time that the only job of a group is quarantined. The documentation of the
+	// package describes quarantine.
 	Crashes int
 
 	// Stats is how much is counted for the statistics of the queues, see package stats; empty

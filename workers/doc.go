@@ -32,20 +32,32 @@
 //
 // # Quarantine
 //
-// A pool fetches quarantined jobs for at most half of its slots, and of one group at a time: if
-// the worker dies, the other groups need not run again. A job may run for hours, so a group keeps
-// no other waiting once each of its jobs has run for 5 s: then it lingers. The time doubles with each
-// quarantine of a job. Jobs that linger do not count towards the half of the slots.
+// A pool fetches quarantined jobs of one group at a time, for at most half of its slots: if the
+// worker dies, the other groups need not run again. A job may run for hours, so a group keeps no
+// other waiting once each of its jobs has run for 5 s; then the group is long-running. The only job
+// of a group keeps others waiting for twice as long after each further death, because its deaths
+// count. The half of the slots is without the jobs of long-running groups.
 //
-// This costs no further death of a worker until the group has one job. The pool fetches the next
-// group under another lease, and Redis halves by leases: after a death the group of the job that
-// kills its workers has half of its size, whatever lingered beside it. If lingering jobs were only
-// taken for harmless, a job that kills its worker after that time would be found late; if they
-// were halved together with the next group, a group could stay as large as it was. What it costs:
-// jobs that linger when the worker dies are quarantined once more. None of them is made dead, since
-// the last death that makes a job dead counts only while no other runs. For that the pool waits for
-// 10 s; beside jobs that run for longer, quarantined or not, that death does not count, and the wait
-// doubles for the next one.
+// Each group has a lease of its own, and Redis halves by leases: after a death the group of the job
+// that kills its workers has half of its size, whatever ran beside it. A death of the worker counts
+// towards [Config.Crashes] of one job at most. It must be the only job of its group; and this group
+// is the only one that the pool holds, or the one that is not long-running. So jobs that run for
+// hours beside one that kills its workers have no crash from that, and need not run solo.
+//
+// What this costs:
+//
+//   - Jobs of long-running groups run again when the worker dies, and are quarantined once more.
+//   - A job that kills its worker only when its group is long-running, beside quarantined jobs that
+//     run for longer still, costs more deaths: these are not counted until it keeps others waiting
+//     for longer than it takes to kill. For one that kills after a minute there are four of them.
+//     Without such jobs beside it there are none.
+//   - A death that a job of a long-running group causes, or a job that is not quarantined, may
+//     count for the only job of a group that is not long-running. It makes no job dead, since the
+//     last death that makes a job dead counts only while no other job runs.
+//   - For that last one the pool waits for 10 s until no other job runs; beside jobs that run for
+//     longer, quarantined or not, that death does not count, and the wait doubles for the next one.
+//     Meanwhile the pool starts no other job, and none in the first 80 s of the job, which double
+//     too.
 package workers
 
 // How the package is built is described in docs/architecture.md.

@@ -124,8 +124,9 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 // removeMark removes the mark of a solo job, however long Redis is away. While the mark is set, a
 // death of the worker makes the job dead, so no other job may start. There are two exceptions, in
 // which removeMark calls startOthers before the mark is removed: if the lease has expired, to Redis
-// the worker has died at a time when no other job ran; and if Redis refuses the removal, the pool
-// cannot wait for ever.
+// the worker has died at a time when no other job ran (an outage of all workers does not count as
+// that, but then the mark is removed soon after it); and if Redis refuses the removal, the pool cannot
+// wait for ever.
 func (x *executor) removeMark(a *attempt, startOthers func()) {
 	for pause := (rdb.Backoff{}); ; {
 		err := a.session.lease.MarkSolo(x.runCtx, nil)

@@ -13,9 +13,12 @@ func (p *Pool) SetSoloTimes(wait, window time.Duration) {
 	p.sched.solo.firstWait, p.executor.firstWindow = wait, window
 }
 
-// SetGroupWait sets after which time a group that was quarantined once lingers. The pool must not
-// run yet.
+// SetGroupWait sets how long a group that was quarantined once keeps others waiting. The pool must
+// not run yet.
 func (p *Pool) SetGroupWait(wait time.Duration) { p.sched.quarantine.firstWait = wait }
+
+// SoloWait is the default of the first one.
+const SoloWait = soloWait
 
 var Window = window
 

@@ -87,12 +87,16 @@ func trustFor(n int) time.Duration {
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.suspendedLocked() {
+		return fetchOrder{}, false
+	}
+	s.endGroupWaitLocked(now)
 	prefetch := prefetch(s.slots.concurrency, s.avgDuration)
-	if len(s.quarantine.held) > 0 {
+	if !s.quarantine.waitEnd().IsZero() {
 		prefetch = 0 // a death of the worker would quarantine prefetched jobs too
 	}
 	free := s.slots.free()
-	if s.suspendedLocked() || s.buffers.jobs > prefetch/2 || s.buffers.jobs >= free+prefetch {
+	if s.buffers.jobs > prefetch/2 || s.buffers.jobs >= free+prefetch {
 		return fetchOrder{}, false
 	}
 	want := free + prefetch - s.buffers.jobs
@@ -155,8 +159,6 @@ type followUp struct {
 	wakeIn  time.Duration // wake the fetcher then, unless it is zero
 	checkIn time.Duration // call checkBuffers then, unless it is zero
 	away    bool          // the server of the queue could not be reached
-
-	lingerIn time.Duration // call linger then with the session of the order, unless it is zero
 }
 
 // fetched buffers the jobs of an order, except those that must run solo. ok is false if the
@@ -199,8 +201,8 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	// get the shares that it did not use.
 	q.served = max(q.served, s.virtualTime) + float64(len(attempts))/float64(q.config.Weight)
 	for _, a := range attempts {
-		if a.job.Group != "" {
-			next.lingerIn = max(next.lingerIn, s.quarantine.add(order.session, a.job.Quarantines, now))
+		if isQuarantined(a) {
+			s.quarantine.add(order.session, a.job, now)
 		}
 		switch {
 		case q.paused || q.removed: // while the jobs were on their way

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"skidway/internal/rdb"
@@ -15,8 +16,9 @@ import (
 //  1. reads jobs that its leases hold and it does not know, because an answer was lost
 //     or because Redis has lost writes,
 //  2. starts a job that must run solo if the scheduler returns one,
-//  3. fetches jobs by the scheduler's orders,
-//  4. waits until there may be another order.
+//  3. marks the leases of long-running quarantined groups,
+//  4. fetches jobs by the scheduler's orders,
+//  5. waits until there may be another order.
 //
 // The empty queues are watched, also while it fetches from others.
 type fetcher struct {
@@ -43,6 +45,7 @@ func (f *fetcher) run(running, fetching context.Context) {
 		if f.startSolo() {
 			continue
 		}
+		f.markShared(fetching, nil)
 		count, err := f.refill(fetching)
 		switch {
 		case count > 0:
@@ -133,11 +136,11 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	if answer.Malformed > 0 {
 		f.log.Warn("malformed jobs are dead now", "queue", order.queue.name, "jobs", answer.Malformed)
 	}
+	if slices.ContainsFunc(attempts, isQuarantined) {
+		f.markShared(ctx, order.session)
+	}
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
-	if next.lingerIn > 0 {
-		time.AfterFunc(next.lingerIn, func() { f.sched.linger(order.session, time.Now()) })
-	}
 	if len(answer.Cursors) > 0 {
 		f.control.watch(order.queue, "lines", func() { f.heard(order.queue) }, answer.Cursors...)
 	}
@@ -237,9 +240,9 @@ func (f *fetcher) checkBuffers() {
 // not fetched from for long.
 const maxIdle = 15 * time.Second
 
-// await blocks until the scheduler wakes the fetcher, at most for maxIdle.
+// await blocks until the scheduler wakes the fetcher, or there may be an order without that.
 func (f *fetcher) await(ctx context.Context) {
-	timer := time.NewTimer(maxIdle)
+	timer := time.NewTimer(f.sched.maxWait(time.Now()))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

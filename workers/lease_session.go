@@ -25,8 +25,9 @@ type leaseSession struct {
 	onLost    func(queue string) // may be nil
 	onEmpty   func()             // called when no job is held any more
 
-	rereadDue bool // the lease may hold jobs that the worker does not know; guarded by the scheduler's mutex
-	lingers   bool // quarantined jobs linger, see quarantine; guarded by the scheduler's mutex
+	rereadDue   bool // the lease may hold jobs that the worker does not know; guarded by the scheduler's mutex
+	longRunning bool // its quarantined group is or was, see quarantine; guarded by the scheduler's mutex
+	shared      bool // it is marked so in Redis, see quarantine; used by the fetcher only
 
 	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
 	serverChanged func() (int64, bool)      // of the lease

@@ -91,13 +91,18 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 		<-time.After(slowJob)
 		return err
 	}, workers.Kind{})
-	pool.HandleRaw("poison", func(_ context.Context, job *queue.Job) error {
+	poison := func(ctx context.Context, job *queue.Job) error {
 		if err := note(ctx, notes, job, "only"); err != nil {
 			return err
 		}
+		if job.Kind == "late-poison" {
+			<-time.After(2 * slowJob)
+		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // it arrives in a moment
-	}, workers.Kind{})
+	}
+	pool.HandleRaw("poison", poison, workers.Kind{})
+	pool.HandleRaw("late-poison", poison, workers.Kind{})
 }
 
 // slowJob is how long a job of kind slow runs.

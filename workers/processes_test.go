@@ -307,7 +307,8 @@ type workerPlan struct {
 	Lease       time.Duration
 	ScanEvery   time.Duration // zero: the default
 	FlushEvery  time.Duration // of statistics, zero: the default
-	GroupWait   time.Duration // until a quarantined group lingers, zero: the default
+	GroupWait   time.Duration // for which a quarantined group keeps others waiting, zero: the default
+	SoloWindow  time.Duration // of a job that was quarantined once, zero: the default
 
 	Signal processtest.CommandSignal
 }
@@ -354,6 +355,9 @@ func runWorker() error {
 	}
 	if plan.GroupWait > 0 {
 		pool.SetGroupWait(plan.GroupWait)
+	}
+	if plan.SoloWindow > 0 {
+		pool.SetSoloTimes(workers.SoloWait, plan.SoloWindow)
 	}
 	addChaosKinds(pool, notes, plan.Name)
 	fmt.Println("ready")

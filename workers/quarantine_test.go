@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -281,6 +282,91 @@ func TestJobThatCrashesItsWorkerTooOftenIsDead(t *testing.T) {
 			f.Errorf("it ended as %+v", job)
 		}
 	})
+}
+
+// Both jobs have a group of their own. The death counts for the one that was fetched last.
+func TestDeathDoesNotCountForALongJobBesideAnotherGroup(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	first, second := f.besideEachOther(500*time.Millisecond, make(chan struct{}))
+	f.expire(first.Worker, second.Worker)
+	for _, job := range []*queue.Job{first, second} {
+		for after := job; after.Quarantines == job.Quarantines; after = f.get(job.ID) {
+			_, err := f.queue.Recover(f.ctx, 0, false)
+			f.must(err)
+		}
+	}
+	if job := f.get(first.ID); job.Crashes != 0 {
+		t.Errorf("the job that ran for long beside another one has %d crashes", job.Crashes)
+	}
+	if job := f.get(second.ID); job.Crashes != 1 {
+		t.Errorf("the job that was fetched last has %d crashes", job.Crashes)
+	}
+}
+
+// When both are long-running, the death counts for neither of them, and when one has ended for the
+// other: so it is found if it kills its worker late.
+func TestDeathCountsForALongJobWithoutOtherGroups(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	gate := make(chan struct{})
+	first, second := f.besideEachOther(10*time.Millisecond, gate)
+	f.awaitMark(first, true)
+	f.awaitMark(second, true)
+	gate <- struct{}{}
+	f.awaitDepth(0, 1)
+	left := first
+	if _, err := f.client.Get(f.ctx, first.ID); errors.Is(err, queue.ErrNoJob) {
+		left = second
+	}
+	f.awaitMark(left, false)
+	f.declareDead(left.Worker)
+	if job := f.get(left.ID); job.Crashes != 1 {
+		t.Errorf("the job has %d crashes", job.Crashes)
+	}
+}
+
+// besideEachOther starts two jobs in one pool, each of which has a quarantined group of its own. They
+// end when a value comes from the gate.
+func (f *fixture) besideEachOther(groupWait time.Duration, gate chan struct{}) (first, second *queue.Job) {
+	f.Helper()
+	f.add("k", queue.Options{})
+	f.add("k", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 2)
+	die()
+	_, err := f.queue.Recover(f.ctx, 0, false)
+	f.must(err)
+	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Hour})
+	p.SetGroupWait(groupWait)
+	begun, starts := make(chan *queue.Job, 10), atomic.Int64{}
+	p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
+		if starts.Add(1) == 2 && f.db.HLen(f.ctx, f.key("alone")).Val() == 0 {
+			f.Error("the second job starts before the lease of the first one is marked")
+		}
+		begun <- job
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return nil
+	}, workers.Kind{})
+	f.run(p)
+	f.Cleanup(func() { close(gate) })
+	first, second = await(f, begun, "first job"), await(f, begun, "second job")
+	if first.GroupSize != 1 || second.GroupSize != 1 || first.Worker == second.Worker {
+		f.Fatalf("they run as %+v and %+v", first, second)
+	}
+	return first, second
+}
+
+// awaitMark blocks until the lease of a job of the queue "q" is marked as shared, or is not.
+func (f *fixture) awaitMark(job *queue.Job, marked bool) {
+	f.Helper()
+	for deadline := time.Now().Add(patience); f.db.HGet(f.ctx, f.key("alone"), job.Worker).Val() == "shared" != marked; {
+		if time.Now().After(deadline) {
+			f.Fatalf("the lease of job %s is marked: %t", job.ID, !marked)
+		}
+	}
 }
 
 func TestAbandonedSoloJobDoesNotKeepOthersWaiting(t *testing.T) {

@@ -39,7 +39,7 @@ type servedQueue struct {
 	place     int             // of config in the list of configurations
 	removed   bool            // no more jobs are fetched; running ones go on
 	session   *leaseSession   // of the next fetch; nil while there is none
-	older     []*leaseSession // with lingering quarantined jobs, see quarantine; the next fetch uses another
+	older     []*leaseSession // with a long-running quarantined group; the next fetch uses another
 	uncertain bool            // the outcome of the fetch that may have opened the lease of session is unknown
 	losing    []*leaseSession // lost, and their jobs are being interrupted: no other lease is opened
 
@@ -116,7 +116,7 @@ func (q *servedQueue) hasLocked(session *leaseSession) bool {
 // setAsideLocked lets the next fetch use a new session if the latest one has or had a long-running
 // quarantined group. No fetch may be in flight.
 func (q *servedQueue) setAsideLocked() {
-	if q.session != nil && q.session.lingers && !q.session.rereadDue {
+	if q.session != nil && q.session.longRunning && !q.session.rereadDue {
 		q.older, q.session = append(q.older, q.session), nil
 	}
 }

@@ -77,8 +77,8 @@ func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
 	}
 }
 
-// The pool fetches under another lease since the job lingers in quarantine.
-func TestOutcomeOfALingeringJobIsWrittenAfterARestart(t *testing.T) {
+// The pool fetches under another lease since the quarantined job is long-running.
+func TestOutcomeOfALongRunningQuarantinedJobIsWrittenAfterARestart(t *testing.T) {
 	t.Parallel()
 	f, save, restore := newRestored(t)
 	f.add("k", queue.Options{})
@@ -92,9 +92,9 @@ func TestOutcomeOfALingeringJobIsWrittenAfterARestart(t *testing.T) {
 	begun, gate := make(chan *queue.Job, 2*slots), make(chan struct{})
 	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { begun <- job; <-gate; return nil }, workers.Kind{})
 	f.run(p)
-	lingering := await(f, begun, "quarantined job")
-	for other := lingering; other.Worker == lingering.Worker; other = await(f, begun, "other job") {
-		f.add("k", queue.Options{}) // it may still be fetched before the first one lingers
+	long := await(f, begun, "quarantined job")
+	for other := long; other.Worker == long.Worker; other = await(f, begun, "other job") {
+		f.add("k", queue.Options{}) // it may still be fetched before the first one is long-running
 	}
 	save()
 	restore()

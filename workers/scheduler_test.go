@@ -733,9 +733,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"time": func(t *rapid.T) {
 				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))
 				f.checkBuffers(f.now)
-				for _, session := range f.sessions() {
-					f.linger(session, f.now)
-				}
+				f.update(func() { f.endGroupWaitLocked(f.now) })
 			},
 			"news": func(t *rapid.T) { f.update(anyQueue(t).newsLocked) },
 			"queues": func(t *rapid.T) {
@@ -872,35 +870,33 @@ func TestOrdersOverASlowConnectionHaveMoreTimeAndAskForLess(t *testing.T) {
 	}
 }
 
-// The group of queue a lingers when no job of it was fetched for twice groupWait, since it was
-// quarantined twice. Later jobs of the queue have another session.
-func TestGroupThatLingersKeepsNoOtherWaiting(t *testing.T) {
+// The group of queue a is long-running when no job of it was fetched for groupWait. Later jobs of the
+// queue have another session.
+func TestLongRunningGroupKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 	a, b := f.queue("a"), f.queue("b")
 	bring := func(group string) (order fetchOrder, attempts []*attempt) {
 		order = f.opened(f.orderLocked(a, 1, 2))
 		f.jobs++
-		attempts = order.session.hold([]*queue.Job{{ID: fmt.Sprint(f.jobs), Group: group, GroupSize: 2, Quarantines: 2}})
-		next, _ := f.fetched(order, attempts, queue.FetchResult{}, f.now)
-		if next.lingerIn != 2*groupWait {
-			t.Errorf("a group that was quarantined twice lingers after %s", next.lingerIn)
-		}
+		attempts = order.session.hold([]*queue.Job{{ID: fmt.Sprint(f.jobs), Group: group, GroupSize: 2, Quarantines: 4}})
+		f.fetched(order, attempts, queue.FetchResult{}, f.now)
 		return order, attempts
 	}
+	look := func() { f.update(func() { f.endGroupWaitLocked(f.now) }) }
 	first, attempts := bring("g")
-	f.now = f.now.Add(groupWait)
+	f.now = f.now.Add(groupWait - 1)
 	if again, _ := bring("g"); again.session != first.session {
-		t.Error("another session before the group lingers")
+		t.Error("another session before the group is long-running")
 	}
-	f.now = f.now.Add(groupWait)
+	f.now = f.now.Add(1)
 	a.empty, b.empty = true, true
-	if f.linger(first.session, f.now); !a.empty || f.quarantine.room(nil) != 0 {
-		t.Error("the group lingers though a job of it was fetched later")
+	if look(); !a.empty || f.quarantine.room(nil) != 0 {
+		t.Error("the group is long-running though a job of it was fetched later")
 	}
-	f.now = f.now.Add(groupWait)
-	if f.linger(first.session, f.now); a.empty || b.empty || f.quarantine.room(nil) != 2 {
-		t.Errorf("beside a group that lingers: a is empty: %t, b is empty: %t, room for %d", a.empty, b.empty, f.quarantine.room(nil))
+	f.now = f.now.Add(groupWait - 1)
+	if look(); a.empty || b.empty || f.quarantine.room(nil) != 2 {
+		t.Errorf("beside a long-running group: a is empty: %t, b is empty: %t, room for %d", a.empty, b.empty, f.quarantine.room(nil))
 	}
 	second, _ := bring("h")
 	if second.session == first.session || second.quarantined != 1 || f.quarantine.room(b.session) != 0 {
@@ -915,13 +911,107 @@ func TestGroupThatLingersKeepsNoOtherWaiting(t *testing.T) {
 	}
 	a.empty, b.empty, a.fetching = true, true, false
 	if f.quarantineWritten(first.session, 1); !a.empty || f.quarantine.room(second.session) != 1 {
-		t.Error("the end of a lingering job lets others be fetched again")
+		t.Error("the end of a long-running job lets others be fetched again")
 	}
 	if f.drop(second.session); b.empty || f.quarantine.room(b.session) != 2 {
 		t.Error("after the loss of a group another queue's is not fetched")
 	}
 	if f.drop(first.session); !attempts[0].endClaimed.Load() || a.hasLocked(first.session) {
 		t.Error("a lost older session is still one of the queue's")
+	}
+}
+
+// For the only job of a group the time doubles with each quarantine, which begins to count with that
+// group. The idle fetcher looks again when the time has passed.
+func TestGroupOfOneKeepsOthersWaitingTwiceAsLongAfterEachDeath(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		size, quarantines int
+		want              time.Duration
+	}{{8, 1, groupWait}, {2, 4, groupWait}, {1, 1, groupWait}, {1, 2, 2 * groupWait}, {1, 3, 4 * groupWait}} {
+		f := newSchedulerFixture(t, Config{Concurrency: 4})
+		order := f.order()
+		f.fetched(order, order.session.hold([]*queue.Job{{ID: "1", Group: "g", GroupSize: row.size, Quarantines: row.quarantines}}), queue.FetchResult{}, f.now)
+		if got := f.maxWait(f.now); got != min(row.want, maxIdle) {
+			t.Errorf("%+v: the fetcher looks again after %s", row, got)
+		}
+		f.now = f.now.Add(row.want - 1)
+		if f.order(); f.quarantine.room(nil) != 0 {
+			t.Errorf("%+v: another group is fetched too early", row)
+		}
+		f.now = f.now.Add(1)
+		if f.order(); f.quarantine.room(nil) != 2 || f.maxWait(f.now) != maxIdle {
+			t.Errorf("%+v: another group is not fetched", row)
+		}
+	}
+}
+
+// A job that comes to a long-running group, as the answer to a reread, makes it wait again: the end
+// of an earlier job of the group does not count for this one.
+func TestGroupWaitsAgainForAJobThatComesLater(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 4})
+	order := f.order()
+	bring := func(id string) {
+		f.fetched(order, order.session.hold([]*queue.Job{{ID: id, Group: "g", GroupSize: 2}}), queue.FetchResult{}, f.now)
+	}
+	bring("1")
+	f.now = f.now.Add(groupWait)
+	f.update(func() { f.endGroupWaitLocked(f.now) })
+	order.reread = true
+	bring("2")
+	if f.quarantineWritten(order.session, 1); f.quarantine.room(nil) != 0 {
+		t.Error("another group is fetched beside a job that was fetched a moment ago")
+	}
+	f.now = f.now.Add(groupWait)
+	if f.update(func() { f.endGroupWaitLocked(f.now) }); f.quarantine.room(nil) != 2 {
+		t.Error("no other group is fetched")
+	}
+}
+
+// A death counts for one job at most: with several groups, for the one that is not long-running.
+func TestLongRunningGroupsAreMarkedWhileThePoolHoldsOthers(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+	a, b := f.queue("a").session, f.queue("b").session
+	bring := func(session *leaseSession) {
+		f.fetched(fetchOrder{queue: session.queue, session: session}, session.hold([]*queue.Job{{ID: session.queue.name, Group: "g", GroupSize: 1}}), queue.FetchResult{}, f.now)
+	}
+	wantChanged := func(when string, next *leaseSession, want ...*leaseSession) {
+		t.Helper()
+		got := f.sessionsToMark(next, f.now)
+		if len(got) != len(want) || slices.ContainsFunc(want, func(s *leaseSession) bool { return !slices.Contains(got, s) }) {
+			t.Errorf("%s: the marks of %v are to be changed, want %v", when, got, want)
+		}
+		for _, session := range got {
+			session.shared = !session.shared
+		}
+	}
+	passGroupWait := func() {
+		f.now = f.now.Add(groupWait)
+		f.update(func() { f.endGroupWaitLocked(f.now) })
+	}
+	bring(a)
+	wantChanged("one group", nil)
+	passGroupWait()
+	wantChanged("one long-running group", nil)
+	a.queue.rest(f.now)
+	wantChanged("before the start of another one, while Redis is away", b)
+	f.now = f.now.Add(restFor)
+	wantChanged("before the start of another one", b, a)
+	bring(b)
+	wantChanged("with both", nil)
+	passGroupWait()
+	wantChanged("when both are long-running", nil, b)
+	f.quarantineWritten(a, 1)
+	wantChanged("after the end of one", nil, b)
+	wantChanged("with one again", b)
+}
+
+func TestJobThatKillsItsWorkerAfterAMinuteRunsSoloForLonger(t *testing.T) {
+	t.Parallel()
+	if got := window(firstWindow, queue.DefaultCrashes); got <= time.Minute {
+		t.Errorf("the last death counts in the first %s", got)
 	}
 }
 

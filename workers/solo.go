@@ -10,7 +10,7 @@ import (
 // The bounds of a solo run, which docs/architecture.md describes.
 const (
 	soloWait    = 10 * time.Second // time that a job waits at first until no other one runs
-	firstWindow = 10 * time.Second // window of a job that was quarantined once
+	firstWindow = 20 * time.Second // window of a job that was quarantined once; that of the third time is 80 s
 	maxWindow   = 12 * time.Hour   // maximum window
 )
 

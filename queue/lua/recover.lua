@@ -45,11 +45,12 @@ end
 
 local returned, died = 0, 0
 
--- crashed counts the death of a worker that held a job of a group of one, and reports
--- whether the job is dead now. The last death counts only if the job ran alone.
-local function crashed(id, line, fields, alone)
+-- crashed counts the death of a worker that held a job of a group of one, unless its process
+-- shared it with other groups, and reports whether the job is dead now. The last death counts only
+-- if the job ran alone.
+local function crashed(id, line, fields, mark, place)
   local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
-  if crashes >= max_crashes and not alone then return false end
+  if mark == 'shared' or crashes >= max_crashes and mark ~= place then return false end
   set(fields, 'crashes', int(crashes))
   if crashes < max_crashes then return false end
   call('HDEL', MOVED, id)
@@ -76,7 +77,7 @@ local function recover_job(worker, cohort, line, entry)
   else
     count('crashed', 1)
     local single = is_quarantine(line) and get(fields, 'group_size') == '1'
-    if single and crashed(id, line, fields, call('HGET', ALONE, worker) == line .. ' ' .. entry) then return end
+    if single and crashed(id, line, fields, call('HGET', ALONE, worker), line .. ' ' .. entry) then return end
     local before = (size > 1 or single) and tonumber(get(fields, 'suspect')) or 0
     set(fields, 'suspect', int(before + 1))
     set(fields, 'group', group)
