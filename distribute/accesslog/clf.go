@@ -363,7 +363,7 @@ func isCombined(line []byte) bool {
 }
 
 // isLighttpd reports whether an address, the name of a host and a user stand before the
-// time: in the combined format, what follows the address is rarely a name with a dot.
+// time: in the combined format, what follows the address is rarely a name with a dot, or localhost.
 func isLighttpd(line []byte) bool {
 	line = trimStart(line)
 	at := findStamp(line)
@@ -372,10 +372,6 @@ func isLighttpd(line []byte) bool {
 	}
 	first, rest, comma := nextToken(line)
 	host, _, _ := nextToken(rest)
-	for _, c := range host {
-		if c == '.' || c == ':' {
-			return !comma && !hasPort(first) && address(first).IsValid() && !address(host).IsValid()
-		}
-	}
-	return false
+	named := bytes.ContainsAny(host, ".:") || string(host) == "localhost"
+	return named && !comma && !hasPort(first) && address(first).IsValid() && !address(host).IsValid()
 }

@@ -12,7 +12,12 @@ var fluentd = Wrapper{
 	Description:   "Fluentd's file output: time, tag, tabs between",
 	Specification: "https://docs.fluentd.org/formatter/out_file",
 	Example:       "2026-11-20T14:00:05+01:00\ttag\t…",
-	Peel:          peelFluentd,
+	Real: []Line{{
+		Origin: "Fluentd documentation, out_file",
+		Text:   "2014-06-08T23:59:40\tfile.server.logs\t" + `{"field1":"value1","field2":"value2"}`,
+		Inner:  `{"field1":"value1","field2":"value2"}`,
+	}},
+	Peel: peelFluentd,
 }
 
 func peelFluentd(line, buffer []byte) (Record, bool) {

@@ -15,7 +15,12 @@ var journal = Wrapper{
 	Description:   "journalctl -o export",
 	Specification: "https://systemd.io/JOURNAL_EXPORT_FORMATS/",
 	Example:       "__REALTIME_TIMESTAMP=1795183205123456\nMESSAGE=…\n",
-	Peel:          peelJournal,
+	Real: []Line{{
+		Origin: "systemd documentation, Journal Export Formats",
+		Text:   "MESSAGE=AccountsService-DEBUG(+): ActUserManager: ignoring unspecified session '8' since it's not graphical: Success",
+		Inner:  "AccountsService-DEBUG(+): ActUserManager: ignoring unspecified session '8' since it's not graphical: Success",
+	}},
+	Peel: peelJournal,
 }
 
 // peelJournal reads a line of systemd's Journal Export Format: fields, the message among

@@ -13,7 +13,19 @@ var message = Wrapper{
 	Description:   "JSON with the line in message, msg, log or MESSAGE",
 	Specification: "https://www.elastic.co/docs/reference/ecs/ecs-base",
 	Example:       `{"message":"…"}`,
-	Peel:          peelMessage,
+	Real: []Line{
+		{
+			Origin: "notes on Kafka and Filebeat 7.0, GitHub, without the fields of the host",
+			Text:   `{"@timestamp":"2019-04-17T09:45:22.361Z","@metadata":{"beat":"filebeat","type":"_doc","version":"7.0.0","topic":"var-logs"},"message":"127.0.0.1 - - [17/Apr/2019:09:45:19 +0000] \"GET /index.html HTTP/1.1\" 200 3700 \"-\" \"curl/7.29.0\" \"-\"","log":{"offset":505,"file":{"path":"/var/log/nginx/access.log"}},"input":{"type":"log"},"ecs":{"version":"1.0.0"}}`,
+			Inner:  `127.0.0.1 - - [17/Apr/2019:09:45:19 +0000] "GET /index.html HTTP/1.1" 200 3700 "-" "curl/7.29.0" "-"`,
+		},
+		{
+			Origin: "Financial-Times/coco-logfilter, journalctl -o json",
+			Text:   `{"MESSAGE":"127.0.0.1 - - [21/Apr/2015:12:15:34 +0000] \"GET /eom-file/all/zzzz HTTP/1.1\" 200 12345 919 919"}`,
+			Inner:  `127.0.0.1 - - [21/Apr/2015:12:15:34 +0000] "GET /eom-file/all/zzzz HTTP/1.1" 200 12345 919 919`,
+		},
+	},
+	Peel: peelMessage,
 }
 
 // messageKeys are the keys of the line, better ones first.

@@ -15,7 +15,7 @@ type Wrapper struct {
 	// Specification is the address of the page that defines the wrapper.
 	Specification string
 	Example       string // with … for the line
-	Real          []Line // from public projects; none was found of some wrappers
+	Real          []Line // from public projects and documentation
 	// Peel takes the wrapper off a line, and reports whether it could. It may use the buffer,
 	// which is empty. It is safe for concurrent use, with a buffer for each call.
 	Peel func(line, buffer []byte) (Record, bool)
