@@ -132,7 +132,7 @@ type floorPlace struct{ address, time, date, clock span }
 // newFloorParser returns a floorParser of these lines, which are read in this order.
 func newFloorParser(b *testing.B, format Format, lines [][]byte) *floorParser {
 	b.Helper()
-	p := &floorParser{times: newTimeReader(Options{}), stamps: newStampReader(Options{})}
+	p := &floorParser{times: newTimeReader(Options{order: format.order}), stamps: newStampReader(Options{})}
 	parser := format.New(Options{Fields: Fields(Address, Time, Date, Clock, Path)})
 	for _, line := range lines {
 		var place floorPlace

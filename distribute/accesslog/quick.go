@@ -29,6 +29,24 @@ type quickStep struct {
 	timed      bool        // it is a time that may go on behind a blank
 	end        string      // of the step; its first bytes are text
 	text, mask uint64
+	gap        gap // the words, with the blank behind them
+}
+
+// A gap is what the words of a step were in the last line: many servers write the same in each one, such as
+// their own name.
+type gap struct {
+	pieceText
+	misses uint8 // lines in a row that have other words; from maxGapMisses on, none are compared
+}
+
+const maxGapMisses = 8
+
+// learn remembers the words of a line that has others, with the blank behind them.
+func (g *gap) learn(words []byte) {
+	if g.misses++; g.misses == maxGapMisses {
+		words = nil
+	}
+	g.set(words)
 }
 
 // quick returns nil if every line of the layouts must be cut as a whole.
@@ -103,13 +121,23 @@ func (q *quickLayout) read(line []byte, n int, times *timeReader) (record Record
 	for i := range steps {
 		step := &steps[i]
 		if step.words > 0 {
-			if step.words > 2 {
+			start := at
+			switch {
+			case step.gap.size > 0 && step.gap.begins(line, at):
+				at += step.gap.size - 1
+				step.gap.misses = 0
+			case step.words > 2:
 				at = wordsEnd(line, at, step.words, false)
-			} else if at = wordEnd(line, at); at >= 0 && step.words == 2 {
-				at = wordEnd(line, behindBlanks(line, at))
+			default:
+				if at = wordEnd(line, at); at >= 0 && step.words == 2 {
+					at = wordEnd(line, behindBlanks(line, at))
+				}
 			}
 			if at < 0 {
 				return Record{}, false
+			}
+			if step.gap.misses < maxGapMisses && at != start+step.gap.size-1 {
+				step.gap.learn(line[start : at+1])
 			}
 			if step.field != noField || step.part != nil {
 				at = behindBlanks(line, at)
