@@ -1,7 +1,10 @@
 package dash_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -246,6 +249,38 @@ func TestPathsThatAreNotCleanLeadNowhere(t *testing.T) {
 	}
 }
 
+func TestPagesAreSmall(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for i := range 30 {
+		f.add(fmt.Sprintf("queue-%02d", i), "email.send", `{}`, queue.Options{})
+	}
+	f.awaitQueues()
+	page := f.get("/")
+	f.want(page, http.StatusOK, "all 30")
+	if rows := strings.Count(page.body, "<tr data-row="); rows != 25 {
+		t.Errorf("the first page has %d queues", rows)
+	}
+	asset := func(kind string) string {
+		a := f.get(regexp.MustCompile(`"(/assets/dash\.[0-9a-f]+\.` + kind + `)"`).FindStringSubmatch(page.body)[1])
+		f.want(a, http.StatusOK)
+		return a.body
+	}
+	style, script := asset("css"), asset("js")
+	if len(style) >= 18<<10 || len(script) >= 12<<10 || len(page.body)+len(style) >= 64_000 {
+		t.Errorf("the styles have %d bytes, the script %d, the first page with 25 queues %d", len(style), len(script), len(page.body))
+	}
+	var packed bytes.Buffer
+	packer := gzip.NewWriter(&packed)
+	_, err := packer.Write([]byte(page.body + style))
+	f.must(err)
+	f.must(packer.Close())
+	if packed.Len() >= 14_000 {
+		t.Errorf("the first page and the styles have %d bytes with gzip", packed.Len())
+	}
+	t.Logf("page %d, styles %d, script %d, packed %d", len(page.body), len(style), len(script), packed.Len())
+}
+
 func TestSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
@@ -256,6 +291,11 @@ func TestSettingsAreKept(t *testing.T) {
 	}
 	page := send(t, f.dash, r)
 	f.want(page, http.StatusOK, `data-theme="dark"`, "Times are in Europe/Berlin.", "Your settings are saved.")
+	job := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs/"+f.add("mail", "a", `{}`, queue.Options{}), nil)
+	job.AddCookie(r.Cookies()[0])
+	if body := send(t, f.dash, job).body; !regexp.MustCompile(`title="[-0-9]{10} [:0-9]{8} CES?T · [-0-9]{10} [:0-9]{8} UTC"`).MatchString(body) {
+		t.Errorf("a time has no title with its zone and UTC: %s", body)
+	}
 	if cookies := page.Cookies(); len(cookies) != 1 || cookies[0].Name != "skidway-said" || cookies[0].MaxAge >= 0 {
 		t.Errorf("the message stays: %v", cookies)
 	}
