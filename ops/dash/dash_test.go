@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -26,6 +28,32 @@ import (
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
+
+// The dashboard below a path of another server, for administrators of the program itself.
+func ExampleNew() {
+	db, err := skidway.Open(context.Background(), "embedded:", nil) // or "redis://127.0.0.1:6379/0"
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	scopes, err := access.ParseScopes([]string{"view:*", "operate:*"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pages, err := dash.New(db, dash.Config{Authorize: func(r *http.Request) (*access.Principal, error) {
+		return &access.Principal{Name: "anna", Scopes: scopes}, nil // by the session of the program
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pages.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/jobs/", http.StripPrefix("/jobs", pages))
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/jobs/queues", nil))
+	fmt.Println(w.Code, strings.Contains(w.Body.String(), "There is no queue yet"))
+	// Output: 200 true
+}
 
 // A fixture is a dashboard over a Redis of its own.
 type fixture struct {
