@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"skidway/cmd/skidway/internal/cli"
@@ -43,5 +45,26 @@ func TestDemoShowsTroublesAndEndsInOrder(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestBrowserIsOpenedAtTheAddress(t *testing.T) {
+	if browsers[runtime.GOOS] != nil {
+		t.Skip("this system has another command")
+	}
+	folder := t.TempDir()
+	opened := filepath.Join(folder, "opened")
+	if err := syscall.Mkfifo(opened, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+opened+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder)
+	if err := browse("http://127.0.0.1:1/login?code=x"); err != nil {
+		t.Fatal(err)
+	}
+	if address, err := os.ReadFile(opened); err != nil || string(address) != "http://127.0.0.1:1/login?code=x\n" {
+		t.Errorf("%q, %v", address, err)
 	}
 }
