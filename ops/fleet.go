@@ -125,7 +125,7 @@ type FleetOptions struct {
 	WithoutJobs bool   // leave Worker.Jobs empty
 
 	// Active is the queues whose leases and jobs are read; nil means all. Workers hold nothing of a
-	// queue without active jobs, so a caller that knows those saves a read of each other queue.
+	// queue without open leases and active jobs: a caller that knows those saves a read of each other.
 	Active []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -114,14 +115,8 @@ func (w WorkerInfo) Pool() string {
 	return w.Name
 }
 
-// maxLeaseReads bounds the queues whose leases HeldByPools reads at the same time.
-const maxLeaseReads = 16
-
-// HeldByPools returns how many jobs each pool holds, by the names of the pool and the queue, of
-// all queues of which it has an open lease. The number is [math.MaxInt] if Redis did not answer
-// for one of these queues. Queues of another release are left out. The error reports that the list
-// of open leases could not be read.
-func HeldByPools(ctx context.Context, c *Client) (map[string]map[string]int, error) {
+// openLeases returns the workers with an open lease, by its queue. Held is [math.MaxInt], for unknown.
+func openLeases(ctx context.Context, c *Client) (map[string][]WorkerInfo, error) {
 	leases := registryKeys(c.prefix)[slices.Index(registryKeyNames, "leases")]
 	var rows []string
 	err := c.db.Retry(ctx, func() (err error) {
@@ -131,11 +126,32 @@ func HeldByPools(ctx context.Context, c *Client) (map[string]map[string]int, err
 	if err != nil {
 		return nil, fmt.Errorf("read the open leases: %w", err)
 	}
-	open := map[string][]WorkerInfo{} // by queue
+	open := map[string][]WorkerInfo{}
 	for _, row := range rows {
 		if parts := strings.Split(row, " "); len(parts) == 3 { // others are of another release
 			open[parts[0]] = append(open[parts[0]], WorkerInfo{Name: parts[1], Held: math.MaxInt})
 		}
+	}
+	return open, nil
+}
+
+// LeasedQueues returns the names of the queues of which pools have open leases, in one read.
+func LeasedQueues(ctx context.Context, c *Client) ([]string, error) {
+	open, err := openLeases(ctx, c)
+	return slices.Collect(maps.Keys(open)), err
+}
+
+// maxLeaseReads bounds the queues whose leases HeldByPools reads at the same time.
+const maxLeaseReads = 16
+
+// HeldByPools returns how many jobs each pool holds, by the names of the pool and the queue, of
+// all queues of which it has an open lease. The number is [math.MaxInt] if Redis did not answer
+// for one of these queues. Queues of another release are left out. The error reports that the list
+// of open leases could not be read.
+func HeldByPools(ctx context.Context, c *Client) (map[string]map[string]int, error) {
+	open, err := openLeases(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	var mu sync.Mutex
 	held := map[string]map[string]int{}

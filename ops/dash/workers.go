@@ -74,17 +74,22 @@ func (s *sharedFleet) get(p *page) (*ops.Fleet, error) {
 	if s.latest != nil && time.Since(s.read) < drawEvery(p.route.every, s.took) {
 		return s.latest, nil
 	}
+	began := time.Now()
+	leased, err := queue.LeasedQueues(p.ctx(), p.dash.queues)
+	if err != nil {
+		return nil, err
+	}
+	active := append([]string{}, leased...) // not nil, which means all
 	overview, _ := p.dash.sampler.Overview(p.ctx())
-	options := ops.FleetOptions{Active: []string{}}
-	for _, q := range overview.Queues {
-		if q.Depth.Active > 0 || q.Stored || q.Time.IsZero() {
-			options.Active = append(options.Active, q.Name)
+	for _, q := range overview.Queues { // jobs of workers that are dead have no open lease
+		if q.Depth.Active > 0 || q.Stored || q.Time.IsZero() || q.Err != nil {
+			active = append(active, q.Name)
 		}
 	}
+	options := ops.FleetOptions{Active: active}
 	if len(overview.Queues) == 0 {
 		options.Active = nil // it has not been read
 	}
-	began := time.Now()
 	fleet, err := p.dash.ops.Fleet(p.ctx(), &options)
 	if err == nil {
 		s.latest, s.read, s.took = fleet, time.Now(), time.Since(began)
