@@ -22,7 +22,7 @@ func (f *fixture) bury(name, reason string) {
 	f.Helper()
 	pool, err := f.queues.ForPool(name)
 	f.must(err)
-	lease, err := pool.NewLease("w.1", time.Minute)
+	lease, err := pool.NewLease("w.1", time.Hour) // a busy machine may take minutes for all actions
 	f.must(err)
 	fetched, err := lease.Fetch(f.Context(), queue.FetchLimits{Jobs: 100, Bytes: 1 << 20})
 	f.must(err)
