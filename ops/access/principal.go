@@ -60,9 +60,7 @@ func scopesOf(actions []Action, queues, kinds []string) (scopes []Scope) {
 }
 
 // May reports whether p may do something with a queue; with [All], whether it may do it with
-// every queue, which Redis, channels, chats and the audit need. The dashboard shows workers' names
-// and hosts to those who have it for [View], and to those who may operate all queues of the worker,
-// so that they can make it quiet.
+// every queue, which Redis, channels, chats and the audit need.
 func (p *Principal) May(action Action, queue string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(s Scope) bool { return s.covers(action, queue) })
 }
@@ -71,6 +69,17 @@ func (p *Principal) May(action Action, queue string) bool {
 func (p *Principal) MayAdd(queue, kind string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(s Scope) bool { return s.covers(Enqueue, queue) && s.coversKind(kind) })
 }
+
+// MaySignal reports whether p may make a worker quiet or stop it: it must operate all queues and patterns
+// that the worker serves, or every queue if they are not known.
+func (p *Principal) MaySignal(served []string) bool {
+	return p.May(Operate, All) || len(served) > 0 &&
+		!slices.ContainsFunc(served, func(name string) bool { return !p.May(Operate, name) })
+}
+
+// SeesWorker reports whether p sees the name and the host of a worker that serves queues and patterns:
+// it may view every queue, or send the worker signals, for which the name is needed.
+func (p *Principal) SeesWorker(served []string) bool { return p.May(View, All) || p.MaySignal(served) }
 
 // CheckJob returns a [ForbiddenError] if p may not add a job, or one of those that follow it, at any
 // depth. A job without a queue goes to [queue.DefaultQueue], also one that a [queue.Forward] adds; one

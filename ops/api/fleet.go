@@ -12,7 +12,7 @@ import (
 
 // A Worker is a worker process. Of its queues and jobs there are those that the principal may see.
 type Worker struct {
-	Name        string      `json:"name"`
+	Name        string      `json:"name,omitzero" jsonschema:"for those who may view every queue, or operate all queues of the worker, as host and pid"`
 	State       string      `json:"state" jsonschema:"running, quiet, stopping, late or dead"`
 	Host        string      `json:"host,omitzero"`
 	PID         int         `json:"pid,omitzero"`
@@ -37,7 +37,8 @@ type WorkerJob struct {
 // maxWorkerJobs bounds the jobs of a worker in a list.
 const maxWorkerJobs = 100
 
-// visibleFleet returns the workers that the principal may see, without other queues than it may see.
+// visibleFleet returns the workers that the principal may see, without queues, names and hosts that it
+// may not see.
 func visibleFleet(ctx context.Context, c *call, options *ops.FleetOptions) (*ops.Fleet, error) {
 	if options.Queue != "" {
 		if err := c.may(access.View, options.Queue); err != nil {
@@ -52,7 +53,17 @@ func visibleFleet(ctx context.Context, c *call, options *ops.FleetOptions) (*ops
 	if err != nil {
 		return nil, err
 	}
-	return fleet.Within(names), nil
+	unseen := map[string]bool{} // by all queues of the workers
+	for _, worker := range fleet.Workers {
+		unseen[worker.Name] = !c.principal.SeesWorker(worker.Queues)
+	}
+	fleet = fleet.Within(names)
+	for _, worker := range fleet.Workers {
+		if unseen[worker.Name] {
+			worker.Name, worker.Host, worker.PID = "", "", 0
+		}
+	}
+	return fleet, nil
 }
 
 func listWorkers(ctx context.Context, c *call) (any, error) {
@@ -95,10 +106,8 @@ func signal(ctx context.Context, c *call, kind queue.SignalKind) (any, error) {
 		return nil, err
 	}
 	i := slices.IndexFunc(fleet.Workers, func(w *ops.Worker) bool { return w.Name == c.values["worker"] && !w.Dead() })
-	if !c.principal.May(access.Operate, access.All) {
-		if i < 0 || len(fleet.Workers[i].QueueNames()) == 0 || slices.ContainsFunc(fleet.Workers[i].QueueNames(), func(name string) bool { return !c.principal.May(access.Operate, name) }) {
-			return nil, forbidden(access.Scope{Action: access.Operate, Queue: access.All})
-		}
+	if i < 0 && !c.principal.MaySignal(nil) || i >= 0 && !c.principal.MaySignal(fleet.Workers[i].Queues) {
+		return nil, forbidden(access.Scope{Action: access.Operate, Queue: access.All})
 	}
 	if i < 0 {
 		return nil, problem("not-found", "no worker %.80s is running", c.values["worker"])
@@ -112,7 +121,7 @@ func signal(ctx context.Context, c *call, kind queue.SignalKind) (any, error) {
 type RunningList struct {
 	List[RunningJob]
 	More   int      `json:"more" jsonschema:"jobs that workers have left out of their reports"`
-	Silent []string `json:"silent" jsonschema:"workers that hold jobs and have not reported"`
+	Silent []string `json:"silent" jsonschema:"workers that hold jobs and have not reported, for those who may view every queue"`
 }
 
 // A RunningJob is a job whose handler runs.
@@ -122,7 +131,7 @@ type RunningJob struct {
 	Kind    string   `json:"kind"`
 	Attempt int      `json:"attempt"`
 	For     Duration `json:"for"`
-	Worker  string   `json:"worker"`
+	Worker  string   `json:"worker,omitzero" jsonschema:"for those who may view every queue"`
 }
 
 func runningJobOf(j ops.RunningJob) RunningJob {
@@ -146,6 +155,12 @@ func listRunning(ctx context.Context, c *call) (any, error) {
 	running, err := c.ops.RunningIn(ctx, names)
 	if err != nil {
 		return nil, err
+	}
+	if !c.principal.SeesWorker(nil) {
+		for i := range running.Jobs {
+			running.Jobs[i].Pool = ""
+		}
+		running.Silent = nil
 	}
 	list, err := listOf(ctx, c, running.Jobs, time.Time{}, runningJobOf)
 	if err != nil {

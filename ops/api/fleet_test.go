@@ -32,18 +32,25 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	f.serve("w3", "m*")
 	f.serve("w4", "nothing*")
 	f.serve("w5")
-	seen := func(scope string) (names []string) {
-		for _, w := range into[api.List[api.Worker]](f.as(scope).do("GET", "/workers", nil, 200)).Items {
+	f.serve("w6", "mail")
+	seen := func(scopes ...string) (names []string) {
+		for _, w := range into[api.List[api.Worker]](f.as(scopes...).do("GET", "/workers", nil, 200)).Items {
+			if (w.Name == "") != (w.Host == "" && w.PID == 0) {
+				t.Errorf("%q: %+v", scopes, w)
+			}
 			for _, q := range w.Queues {
 				names = append(names, w.Name+" "+q)
 			}
 		}
 		return names
 	}
-	if got, want := seen("view:mail"), []string{"w1 mail", "w3 mail"}; !slices.Equal(got, want) {
+	if got, want := seen("view:mail"), []string{" mail", " mail", " mail"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := seen("view:*"), []string{"w1 mail", "w1 web", "w2 web", "w3 m*", "w4 nothing*"}; !slices.Equal(got, want) {
+	if got, want := seen("view:mail", "operate:mail"), []string{" mail", " mail", "w6 mail"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := seen("view:*"), []string{"w1 mail", "w1 web", "w2 web", "w3 m*", "w4 nothing*", "w6 mail"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.as("operate:mail").do("POST", "/workers/w1/quiet", nil, 403).problem("forbidden")
@@ -55,6 +62,20 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	f.do("POST", "/workers/none/stop", nil, 404).problem("not-found")
 	if list := into[api.RunningList](f.as("view:mail").do("GET", "/running", nil, 200)); len(list.Items) != 0 || len(list.Silent) != 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+func TestWorkersOfJobsAreNamedToThoseWhoSeeAllQueues(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.die("mail", "news", `1`)
+	id := into[api.List[api.Job]](f.do("GET", "/queues/mail/jobs?state=dead", nil, 200)).Items[0].ID
+	for _, path := range []string{"/queues/mail/jobs?state=dead", "/jobs/" + id} {
+		for scope, want := range map[string]bool{"view:*": true, "view:mail": false} {
+			if a := f.as(scope).do("GET", path, nil, 200); strings.Contains(a.text, `"worker":"`) != want {
+				t.Errorf("%s with %s: %s", path, scope, a.text)
+			}
+		}
 	}
 }
 

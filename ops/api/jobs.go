@@ -33,7 +33,7 @@ var jobStates = []string{"active", "waiting", "delayed", "dead", "finished"}
 
 // A jobSearch reads pages of jobs of some states, one state after the other.
 type jobSearch struct {
-	ops    *ops.Client
+	call   *call
 	queue  string
 	states []queue.State
 	short  ops.Short
@@ -55,7 +55,7 @@ func newJobSearch(ctx context.Context, c *call) (*jobSearch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &jobSearch{ops: c.ops, queue: q.Name(), match: c.query.Get("match"), short: ops.Short{Kind: c.query.Get("kind"), Error: c.query.Get("error")}}
+	s := &jobSearch{call: c, queue: q.Name(), match: c.query.Get("match"), short: ops.Short{Kind: c.query.Get("kind"), Error: c.query.Get("error")}}
 	if s.short.OlderThan, err = c.duration("older_than", maxAge); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,9 @@ func (s *jobSearch) read(ctx context.Context, position string, limit int) (*jobP
 		if err != nil {
 			return nil, err
 		}
-		page.jobs = append(page.jobs, found.Jobs...)
+		for _, job := range found.Jobs {
+			page.jobs = append(page.jobs, s.call.withoutWorkers(job))
+		}
 		page.lookedAt, page.total, page.back, page.asOf = page.lookedAt+found.Examined, page.total+found.Total, utc(found.Back), utc(found.AsOf)
 		cursor = ""
 		if found.Next != "" {
@@ -111,7 +113,7 @@ func (s *jobSearch) search(ctx context.Context, state queue.State, cursor string
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.ops.Search(ctx, s.queue, ops.SearchOptions{State: state, Match: match, Limit: limit, Cursor: cursor})
+	page, err := s.call.ops.Search(ctx, s.queue, ops.SearchOptions{State: state, Match: match, Limit: limit, Cursor: cursor})
 	if err != nil && cursor != "" && errors.Is(err, queue.ErrInvalid) {
 		return nil, problem("bad-cursor", "it is damaged: %v", err)
 	}
@@ -300,7 +302,20 @@ func showJob(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobOf(job, progress), nil
+	return jobOf(c.withoutWorkers(job), progress), nil
+}
+
+// withoutWorkers returns a job without the names of workers, if the principal does not see them.
+func (c *call) withoutWorkers(job *queue.Job) *queue.Job {
+	if c.principal.SeesWorker(nil) {
+		return job
+	}
+	hidden := *job
+	hidden.Worker, hidden.Errors = "", slices.Clone(job.Errors)
+	for i := range hidden.Errors {
+		hidden.Errors[i].Worker = ""
+	}
+	return &hidden
 }
 
 // waitFor waits until a job has ended, and returns nil if that takes too long, or the job is
@@ -327,7 +342,7 @@ func waitFor(ctx context.Context, c *call, id string, wait time.Duration) (any, 
 	job, err := c.queues.Wait(waiting, id)
 	switch {
 	case err == nil:
-		return jobOf(c.ops.Redactor().Job(job), nil), nil
+		return jobOf(c.withoutWorkers(c.ops.Redactor().Job(job)), nil), nil
 	case waiting.Err() != nil && ctx.Err() == nil:
 		return nil, nil
 	}

@@ -110,7 +110,7 @@ func workersPage(p *page) error {
 	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions(), Problems: fleet.Unreadable}
 	signalled, named := map[string]bool{}, map[string]bool{} // by all queues of the workers
 	for _, worker := range whole.Workers {
-		signalled[worker.Name], named[worker.Name] = maySignal(p, worker), namesWorker(p, worker)
+		signalled[worker.Name], named[worker.Name] = p.Who.MaySignal(worker.Queues), p.Who.SeesWorker(worker.Queues)
 	}
 	keys := map[string]string{}
 	for i, worker := range fleet.Workers {
@@ -189,22 +189,9 @@ func workerBadge(p *page, worker *ops.Worker) Badge {
 	return Badge{Text: words.T("workers.idle"), Icon: p.GrayIcon("off", "")}
 }
 
-// maySignal reports whether the principal may make a worker quiet or stop it: it must operate all
-// queues that it serves, or every queue if they are not known.
-func maySignal(p *page, worker *ops.Worker) bool {
-	return p.Who.May(access.Operate, access.All) || len(worker.Queues) > 0 &&
-		!slices.ContainsFunc(worker.Queues, func(name string) bool { return !p.Who.May(access.Operate, name) })
-}
-
-// namesWorker reports whether the principal sees the name and the host of a worker: it may view every
-// queue, or send the worker signals, which its name is needed for.
-func namesWorker(p *page, worker *ops.Worker) bool {
-	return p.Who.May(access.View, access.All) || maySignal(p, worker)
-}
-
 // NameOf returns the name of a worker, or what replaces it for a principal that does not see it.
 func (p *page) NameOf(worker *ops.Worker) string {
-	if namesWorker(p, worker) {
+	if p.Who.SeesWorker(worker.Queues) {
 		return worker.Name
 	}
 	return words.T("workers.unnamed")
@@ -225,7 +212,7 @@ func signalWorker(p *page) (string, message, error) {
 		return "/workers", message{}, err
 	}
 	i := slices.IndexFunc(fleet.Workers, func(w *ops.Worker) bool { return w.Name == name && !w.Dead() })
-	if !p.Who.May(access.Operate, access.All) && (i < 0 || !maySignal(p, fleet.Workers[i])) {
+	if i < 0 && !p.Who.MaySignal(nil) || i >= 0 && !p.Who.MaySignal(fleet.Workers[i].Queues) {
 		return "/workers", message{}, &pageError{403, "error.forbidden"}
 	}
 	if i < 0 {
