@@ -79,7 +79,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
 	t.Parallel()
 	ctx, folder := context.Background(), t.TempDir()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, redistest.Survives...)
 	var paths []string
 	var contents [][]byte
 	for i := range 20 {

@@ -36,7 +36,7 @@ func (w failedRenewals) Write(line []byte) (int, error) {
 func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 	t.Parallel()
 	const pools, slots, lease = 4, 8, time.Second
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, redistest.Survives...)
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	lost := f.add("k", queue.Options{})
 	dying, err := f.queue.NewLease("dying-worker", lease)

@@ -39,7 +39,7 @@ type fault struct {
 
 func newChaos(t *testing.T, plan workerPlan) *chaos {
 	t.Helper()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, redistest.Survives...)
 	proxy := redistest.StartProxy(t, server.URL(0))
 	plan.URL, plan.Notes = proxy.URL, redistest.URL(t)
 	c := &chaos{processes: newProcesses(t, redistest.Open(t, server.URL(0)), plan), server: server, proxy: proxy}

@@ -19,7 +19,7 @@ import (
 
 func TestOutcomesAreWrittenWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, redistest.Survives...)
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	p := f.pool(workers.Config{Concurrency: 4, Lease: 10 * time.Second})
 	begun, gate, done := make(chan struct{}, 100), make(chan struct{}), make(chan struct{}, 100)
@@ -303,7 +303,7 @@ func TestRedisKilledTwiceInTheMiddleLosesAndRepeatsNoJob(t *testing.T) {
 	if thorough {
 		jobs = 50_000
 	}
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, redistest.Survives...)
 	url := server.URL(0)
 	// The lease outlasts the outage: no worker dies, so no job runs twice.
 	f := newProcesses(t, redistest.Open(t, url), workerPlan{URL: url, Concurrency: 16, Lease: 10 * time.Second})

@@ -33,6 +33,11 @@ type Server struct {
 // errEnded is the error for a server that ended, unlike one that is slow.
 var errEnded = errors.New("redis-server ended instead of starting")
 
+// Survives are the settings of a server that loses nothing when it is killed: it writes each command
+// to its file before it replies. It does not wait for the disk, which only a crash of the machine
+// needs and other tests keep busy.
+var Survives = []string{"--appendonly", "yes", "--appendfsync", "no"}
+
 // Start starts a server of the test's own, which ends with the test. args are
 // settings as on redis-server's command line.
 func Start(t testing.TB, args ...string) *Server {
