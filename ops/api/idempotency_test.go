@@ -85,6 +85,26 @@ func TestRepeatedBatchAddsTheMissingJobs(t *testing.T) {
 	f.send(f.keyed("/jobs", "k", `{"jobs":[{"queue":"mail","kind":"other"}]}`), 422).problem("other-request")
 }
 
+func TestRepeatedCopyAddsNoSecondJob(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	ids := f.die("mail", "news", `1`, `2`)
+	path, other := "/jobs/"+ids[0]+"/copy", "/jobs/"+ids[1]+"/copy"
+	for i, body := range []any{nil, `{"queue":"mail","in":"1h"}`} {
+		key := fmt.Sprint("k", i)
+		first := f.send(f.keyed(path, key, body), 201)
+		again := f.send(f.keyed(path, key, body), 200)
+		if first.replayed() || !again.replayed() || again.text != first.text || again.Header.Get("Location") != first.Header.Get("Location") {
+			t.Errorf("%q, then %q with %v", first.text, again.text, again.Header)
+		}
+		f.send(f.keyed(other, key, body), 422).problem("other-request")
+	}
+	f.send(f.keyed(path, "k0", `{"priority":"high"}`), 422).problem("other-request")
+	if depth := f.depth("mail"); depth.Waiting != 1 || depth.Delayed != 1 {
+		t.Errorf("%+v", depth)
+	}
+}
+
 func TestRepeatedOperationBeginsOnce(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

@@ -88,6 +88,7 @@ func (q *request) duration(name string, max time.Duration) (time.Duration, error
 // target as it is, if the route allows that.
 func (q *request) body(target any) error {
 	if q.route.bodyOptional && q.r.ContentLength == 0 {
+		q.digest = digestOf(q.r.URL.EscapedPath())
 		return nil
 	}
 	data, _, err := q.read(jsonType)

@@ -112,7 +112,7 @@ func jobRoutes() []route {
 			body:    Batch{}, bodyTypes: []string{jsonType, ndjsonType}, batch: true, status: 200, answer: BatchResults{}, repeatable: true, extra: func(*request) time.Duration { return batchTime }, serve: addJobs},
 		{method: post, path: "/jobs/{id}/copy", audit: "copy", action: access.Operate, scope: idQueue,
 			summary: "Adds a copy of a job, with other args or options; it needs the scopes view and enqueue too",
-			body:    Copy{}, bodyOptional: true, status: 201, answer: Added{}, problems: append([]string{"no-job"}, addProblems...), serve: copyJob},
+			body:    Copy{}, bodyOptional: true, status: 201, answer: Added{}, otherAnswers: map[int]any{200: Added{}}, repeatable: true, problems: append([]string{"no-job"}, addProblems...), serve: copyJob},
 	}
 }
 

@@ -180,7 +180,7 @@ func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at
 // Copy adds a copy of a job, with changes as the API takes them, and returns its id.
 func (c *Client) Copy(ctx context.Context, id string, changes map[string]json.RawMessage) (string, error) {
 	var added api.Added
-	err := c.server.post(ctx, path("jobs", id, "copy"), changes, &added)
+	err := c.server.postOnce(ctx, path("jobs", id, "copy"), changes, &added)
 	return added.ID, err
 }
 
