@@ -3,6 +3,7 @@ package queue_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ const meanScript = 6 * time.Millisecond
 
 // The maximum processor time of one script of a step, approximately: no more than the time that its
 // longest script took, in which Redis may have had to wait for a processor, and no more than the
-// processor time of the whole step.
+// processor time of the whole step without that of the others, each of which takes the median time.
 const longestScript = 5 * meanScript
 
 func TestNoScriptBlocksRedisForLong(t *testing.T) {
@@ -51,17 +52,20 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		longest := time.Duration(0)
-		for _, entry := range log {
-			if strings.HasPrefix(strings.ToLower(entry.Args[0]), "eval") {
-				longest = max(longest, entry.Duration)
+		durations := make([]time.Duration, max(1, scriptCalls(t, db))) // zero for those that are not in the log
+		calls := len(durations)
+		for i := 0; len(log) > 0; log = log[1:] {
+			if strings.HasPrefix(strings.ToLower(log[0].Args[0]), "eval") && i < calls {
+				durations[i] = log[0].Duration
+				i++
 			}
 		}
-		calls := scriptCalls(t, db)
-		mean := took / time.Duration(max(1, calls))
-		t.Logf("%-36s %3d calls, longest %10s, mean processor time %10s", name, calls, longest, mean)
-		if mean > meanScript || min(longest, took) > longestScript {
-			t.Errorf("%s: a script takes %s of Redis's time, the longest up to %s", name, mean, min(longest, took))
+		slices.Sort(durations)
+		mean := took / time.Duration(calls)
+		longest := min(durations[calls-1], took-time.Duration(calls-1)*durations[calls/2])
+		t.Logf("%-36s %3d calls, longest %10s, of which about %10s were processor time, mean processor time %10s", name, calls, durations[calls-1], max(0, longest), mean)
+		if mean > meanScript || longest > longestScript {
+			t.Errorf("%s: a script takes %s of Redis's time, the longest about %s", name, mean, longest)
 		}
 	}
 
