@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"os"
@@ -259,8 +260,13 @@ func TestInterruptEndsIdleWorker(t *testing.T) {
 func TestInterruptedShipReportsMissingFiles(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
-	write(t, folder, "a.log", strings.Repeat(small, 2000))
-	write(t, folder, "b.log", line("8.8.8.8", "03")+strings.Repeat(small, 2000))
+	for _, name := range []string{"a.log", "b.log"} {
+		var random strings.Builder // hardly gets smaller
+		for random.Len() < 900<<10 {
+			random.WriteString(strings.ReplaceAll(line("8.8.8.8", "03"), "GET /", "GET /"+rand.Text()+rand.Text()+rand.Text()))
+		}
+		write(t, folder, name, random.String())
+	}
 	p := start(t, folder, with(web, "logs", "ship", "a.log", "b.log", "--subscriber", "s", "--window", "1200KiB")...)
 	p.Await("b.log: waits, the window is full")
 	p.Signal(interrupt)
