@@ -166,3 +166,21 @@ func TestOperatorSeesNoFilterOfAnOperation(t *testing.T) {
 		t.Errorf("%+v shows the filter %q", shown, op.Match)
 	}
 }
+
+func TestCopiesAndSchedulesNeedTheirKinds(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "exec.run", `{}`)
+	token := f.as("view:mail", "operate:mail", "admin:mail", "enqueue:mail", "enqueue:mail:news")
+	token.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
+	token.do("POST", "/jobs/"+f.add("mail", "news", `{}`)+"/copy", `{"queue":"other"}`, 403).problem("forbidden")
+	for _, job := range []string{
+		`"kind":"exec.run"`, `"kind":"news","then":[{"kind":"news","then":[{"kind":"exec.run"}]}]`, `"kind":"skidway.forward","args":{"job":{"kind":"news","queue":"mail"}}`,
+	} {
+		token.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily",`+job+`}`, 403).problem("forbidden")
+	}
+	token.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news"}`, 200)
+	if depth := f.depth("mail"); depth.Waiting != 2 {
+		t.Errorf("%d wait: a copy was added", depth.Waiting)
+	}
+}
