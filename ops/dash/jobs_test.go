@@ -2,6 +2,7 @@ package dash_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -302,4 +305,32 @@ func TestMessageOfAnyLengthIsShown(t *testing.T) {
 		t.Errorf("the cookie has %d bytes", size)
 	}
 	f.want(f.follow(a), http.StatusOK, "Not done: &lt;&lt;&lt;")
+}
+
+func TestTextsOfHandlersAreEscaped(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{}`, queue.Options{Headers: map[string]string{"trace": attack}})
+	pool, err := f.queues.ForPool("mail")
+	f.must(err)
+	lease, err := pool.NewLease("w.1", time.Hour)
+	f.must(err)
+	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1000})
+	f.must(err)
+	progress, err := json.Marshal(attack)
+	f.must(err)
+	f.must(pool.SetProgress(t.Context(), fetched.Jobs[0], progress))
+	f.must(f.redis.HSet(t.Context(), f.redis.Prefix()+":{mail:0}:logs", strings.TrimPrefix(id, "mail:0:"), attack+"\n").Err())
+	// Another program adds a job of a kind that Skidway refuses.
+	other, err := f.redis.XAdd(t.Context(), &redis.XAddArgs{Stream: f.redis.Prefix() + ":{mail:0}:2:normal:fresh", Values: []any{"kind", attack, "args", attack}}).Result()
+	f.must(err)
+	for path, times := range map[string]int{"/jobs/" + id: 3, "/jobs/mail:0:n" + other: 1, "/jobs?queue=mail": 1} {
+		page := f.get(path)
+		if f.want(page, http.StatusOK); strings.Contains(page.body, "<script>alert") || strings.Contains(page.body, "<img") {
+			t.Errorf("%s: %s", path, page.body)
+		}
+		if got := strings.Count(page.body, "onerror=alert"); got < times {
+			t.Errorf("%s shows it %d times, want at least %d", path, got, times)
+		}
+	}
 }
