@@ -113,9 +113,8 @@ func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
 	})
 }
 
-// firstPoints yields the first commands: one that is drawn, and all in the long form.
-func firstPoints(t testing.TB) iter.Seq[int] {
-	const last = 40
+// firstPoints yields the commands up to a last one: one that is drawn, and all in the long form.
+func firstPoints(t testing.TB, last int) iter.Seq[int] {
 	random := seeded(t)
 	return func(yield func(int) bool) {
 		if !thorough {
@@ -129,7 +128,7 @@ func firstPoints(t testing.TB) iter.Seq[int] {
 
 func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	for n := range firstPoints(t) {
+	for n := range firstPoints(t, 40) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			run(t, url, "ship", crashFiles(t, folder)...)
@@ -148,7 +147,7 @@ func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 
 func TestStoppedShipperChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	for n := range firstPoints(t) {
+	for n := range firstPoints(t, 40) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			files := crashFiles(t, folder)

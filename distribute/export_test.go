@@ -8,9 +8,15 @@ import (
 	"skidway/internal/hyperloglog"
 )
 
+// A Visitor is the address and the agent of a line; empty: it has none.
+type Visitor struct {
+	Addr  netip.Addr
+	Agent string
+}
+
 // Visitors reads the sketches of visitors in the totals, by name, and adds those of lines, which
 // are by name too, to empty ones with the same key.
-func (c *Channel) Visitors(ctx context.Context, subscriber string, lines map[string][]netip.Addr) (stored, expected map[string]string, err error) {
+func (c *Channel) Visitors(ctx context.Context, subscriber string, lines map[string][]Visitor) (stored, expected map[string]string, err error) {
 	totals := c.totals(subscriber)
 	if err := totals.tidy(ctx); err != nil {
 		return nil, nil, err
@@ -28,10 +34,10 @@ func (c *Channel) Visitors(ctx context.Context, subscriber string, lines map[str
 		}
 		stored[name] = string(sketch.Encode())
 	}
-	for name, addrs := range lines {
+	for name, visitors := range lines {
 		var sketch hyperloglog.Sketch
-		for _, addr := range addrs {
-			hash, _ := key.hash(addr, nil, nil)
+		for _, v := range visitors {
+			hash, _ := key.hash(v.Addr, []byte(v.Agent), nil)
 			sketch.Add(hash)
 		}
 		expected[name] = string(sketch.Encode())

@@ -162,9 +162,20 @@ func shipOrWork() error {
 	if err != nil {
 		return err
 	}
+	wide, err := dimensionCuts()
+	if err != nil {
+		return err
+	}
+	dimensions, err := distribute.NewCounting(wide)
+	if err != nil {
+		return err
+	}
 	of := func(subscriber string) distribute.Aggregation {
-		if subscriber == filteredName {
+		switch subscriber {
+		case filteredName:
 			return filtered
+		case dimensionsName:
+			return dimensions
 		}
 		return aggregation
 	}

@@ -14,21 +14,23 @@ import (
 
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 )
 
 // counts is what a count comes to: "2026-11-01 US" → requests, and the tally.
 type counts struct {
 	requests map[string]int64
-	others   map[string]int64 // of the other cuts of testCuts; nil: not counted
+	rows     map[string]cuts.Counts // of all cuts, by their dimensions and values; nil: there is only one cut
 	lines    int64
 	unknown  int64
 	private  int64
+	crawlers int64
 	filtered int64
 	expired  int64
 	bad      int64
 
-	visitors map[string][]netip.Addr // of a reference: by day, and day and country
+	visitors map[string][]distribute.Visitor // of a reference: by day, and day and country
 }
 
 // filteredCuts are testCuts with a filter, which selected does again. The subscriber with the name
@@ -55,7 +57,7 @@ func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := counts{requests: map[string]int64{}, visitors: map[string][]netip.Addr{}}
+	c := counts{requests: map[string]int64{}, visitors: map[string][]distribute.Visitor{}}
 	for _, content := range contents {
 		text := strings.TrimSuffix(string(content), "\n")
 		if len(content) == 0 {
@@ -87,7 +89,8 @@ func referenceOf(t testing.TB, selects func(addr netip.Addr, day string, country
 			}
 			name := day.Format("2006-01-02") + " " + country.String()
 			c.requests[name]++
-			c.visitors[fields[1]], c.visitors[name] = append(c.visitors[fields[1]], addr), append(c.visitors[name], addr)
+			visitor := distribute.Visitor{Addr: addr}
+			c.visitors[fields[1]], c.visitors[name] = append(c.visitors[fields[1]], visitor), append(c.visitors[name], visitor)
 		}
 	}
 	return c
@@ -105,49 +108,36 @@ func counted(t testing.TB, channel *distribute.Channel, subscriber string) count
 
 func countsOf(report distribute.Report) counts {
 	tally := report.Subscriber.Tally
-	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, private: tally.Private, filtered: tally.Filtered, expired: tally.Expired, bad: tally.Unparsable}
+	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, private: tally.Private, crawlers: tally.Crawlers, filtered: tally.Filtered, expired: tally.Expired, bad: tally.Unparsable}
 	for _, row := range report.Tables[0].Rows {
 		c.requests[strings.Join(row.Values, " ")] = row.Requests
 	}
-	for _, table := range report.Tables[1:] {
-		if c.others == nil {
-			c.others = map[string]int64{}
-		}
+	if len(report.Tables) == 1 {
+		return c
+	}
+	c.rows = map[string]cuts.Counts{}
+	for _, table := range report.Tables {
 		for _, row := range table.Rows {
-			c.others[strings.Join(row.Values, " ")] += row.Requests
+			row.Visitors = 0 // an estimate, see sameVisitors
+			c.rows[strings.Join(table.Names, ",")+" "+strings.Join(row.Values, " ")] = row.Counts
 		}
 	}
 	return c
 }
 
+func (c counts) tally() [7]int64 {
+	return [...]int64{c.lines, c.unknown, c.private, c.crawlers, c.filtered, c.expired, c.bad}
+}
+
 // same fails the test where two counts differ, and where one does not balance.
 func same(t testing.TB, got, want counts) {
 	t.Helper()
-	if got.lines != want.lines || got.unknown != want.unknown || got.private != want.private || got.filtered != want.filtered || got.expired != want.expired || got.bad != want.bad {
-		t.Errorf("lines, unknown, private, filtered, expired, unparsable: got %d, %d, %d, %d, %d, %d; want %d, %d, %d, %d, %d, %d",
-			got.lines, got.unknown, got.private, got.filtered, got.expired, got.bad, want.lines, want.unknown, want.private, want.filtered, want.expired, want.bad)
+	if got.tally() != want.tally() {
+		t.Errorf("lines, unknown, private, crawlers, filtered, expired, unparsable: got %d, want %d", got.tally(), want.tally())
 	}
-	wrong := 0
-	for _, cell := range slices.Sorted(maps.Keys(merged(got.requests, want.requests))) {
-		if got.requests[cell] != want.requests[cell] {
-			if wrong++; wrong <= 5 {
-				t.Errorf("%s: got %d requests, want %d", cell, got.requests[cell], want.requests[cell])
-			}
-		}
-	}
-	if wrong > 5 {
-		t.Errorf("and %d more cells are wrong", wrong-5)
-	}
-	if got.others != nil {
-		sums := map[string]int64{}
-		for cell, n := range want.requests {
-			day, _, _ := strings.Cut(cell, " ")
-			sums[day] += n
-			sums[day[:len("2006-01")]+" -"] += n // these lines have no status
-		}
-		if !maps.Equal(got.others, sums) {
-			t.Errorf("by month and status, and by day: got %v, want %v", got.others, sums)
-		}
+	sameCells(t, got.requests, want.requests)
+	if got.rows != nil {
+		sameCells(t, got.rows, want.rowsOf())
 	}
 	var sum int64
 	for _, n := range got.requests {
@@ -156,6 +146,39 @@ func same(t testing.TB, got, want counts) {
 	if sum+got.filtered+got.expired+got.bad != got.lines {
 		t.Errorf("%d requests, %d filtered, %d expired and %d unparsable lines are not %d lines", sum, got.filtered, got.expired, got.bad, got.lines)
 	}
+}
+
+// sameCells fails the test where the numbers of cells differ.
+func sameCells[N comparable](t testing.TB, got, want map[string]N) {
+	t.Helper()
+	wrong := 0
+	for _, cell := range slices.Sorted(maps.Keys(merged(got, want))) {
+		if got[cell] != want[cell] {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%s: got %v, want %v", cell, got[cell], want[cell])
+			}
+		}
+	}
+	if wrong > 5 {
+		t.Errorf("and %d more cells are wrong", wrong-5)
+	}
+}
+
+// rowsOf returns the rows of all cuts: those of testCuts follow from the requests.
+func (c counts) rowsOf() map[string]cuts.Counts {
+	if c.rows != nil {
+		return c.rows
+	}
+	rows := map[string]cuts.Counts{}
+	for cell, n := range c.requests {
+		day, _, _ := strings.Cut(cell, " ")
+		for _, name := range []string{"day,country " + cell, "month,status " + day[:len("2006-01")] + " -", "day " + day} { // these lines have no status
+			row := rows[name]
+			row.Requests += n
+			rows[name] = row
+		}
+	}
+	return rows
 }
 
 // sameVisitors fails the test where a register of visitors is not that of the reference.
