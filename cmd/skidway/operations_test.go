@@ -1,12 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
@@ -18,6 +24,8 @@ import (
 type operationJSON struct {
 	ID, Do, Status, By string
 	Changed, Count     int
+	AtLeast            bool `json:"at_least"`
+	Began, Ended       time.Time
 }
 
 // operations returns the operations of the list.
@@ -152,4 +160,145 @@ func TestPriorityOfJobsIsChanged(t *testing.T) {
 	d.ends(d.run("jobs", "retry", one, "--rate", "5"), cli.ExitUsage, "--rate goes with --queue")
 	d.ends(d.run("jobs", "retry", "--queue", "mail", "--match", `kind == "a") || (kind != ""`), cli.ExitUsage, "filter, character")
 	d.ends(d.run("operations", "show", "nonsense"), cli.ExitUsage, "is no id of an operation")
+}
+
+// bury adds jobs of two kinds that died of two errors: a quarter are of kind email.send and died
+// of a timeout. It returns a time by the clock of Redis that is after the last death, and has passed.
+func (d *fixture) bury(jobs int) string {
+	d.Helper()
+	lease, err := d.queue().NewLease("worker-"+rand.Text(), time.Minute)
+	put(d, err)
+	const chunk = 500
+	for first := 0; first < jobs; first += chunk {
+		news := make([]queue.NewJob, min(chunk, jobs-first))
+		for i := range news {
+			news[i] = queue.NewJob{Args: queue.Raw([]string{"email.send", "sms.send"}[i%2], []byte(`{}`)), Options: queue.Options{Queue: "mail"}}
+		}
+		for _, result := range d.client.EnqueueMany(d.Context(), news) {
+			put(d, result.Err)
+		}
+		fetched, err := lease.Fetch(d.Context(), queue.FetchLimits{Jobs: chunk, Bytes: 1 << 20})
+		put(d, err)
+		var ends []queue.Completion
+		for i, job := range fetched.Jobs {
+			ends = append(ends, queue.Completion{Job: job, Disposition: queue.AttemptDead, Reason: []string{"dial tcp 10.0.0.1:25: i/o timeout", "550 no such user"}[i/2%2]})
+		}
+		_, err = lease.Finish(d.Context(), ends)
+		put(d, err)
+	}
+	_, err = lease.Close(d.Context())
+	put(d, err)
+	now, err := d.client.DB().Redis().Time(d.Context()).Result()
+	put(d, err)
+	for end := now.Truncate(time.Millisecond).Add(time.Millisecond); now.Before(end); now = d.client.DB().Redis().Time(d.Context()).Val() {
+	}
+	return now.Truncate(time.Millisecond).UTC().Format(time.RFC3339Nano)
+}
+
+// TestJobsOfANightThatTimedOutAreRetriedAtARate retries the jobs of one of three nights by the
+// command line, and those of another one by HTTP. SKIDWAY_DEAD_JOBS is the number of dead jobs
+// (default 3,000), of which one in twelve matches.
+func TestJobsOfANightThatTimedOutAreRetriedAtARate(t *testing.T) {
+	t.Parallel()
+	dead, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_DEAD_JOBS"), "3000"))
+	put(t, err)
+	d := newFixture(t)
+	put(t, d.queue().SetRetention(t.Context(), queue.Retention{Dead: queue.RetentionLimit{Jobs: dead, Bytes: 1 << 40}}))
+	nights := []string{d.bury(0), d.bury(dead / 3), d.bury(dead / 3), d.bury(dead / 3)} // their ends
+	matching := func(i int) string {
+		return fmt.Sprintf(`kind == "email.send" && error contains "timeout" && died >= %q && died < %q`, nights[i], nights[i+1])
+	}
+	want := dead / 12
+	d.retryByCommand(matching(1), want)
+	d.retryByHTTP(matching(2), want)
+	depth, err := d.queue().Depth(t.Context())
+	put(t, err)
+	if depth.Waiting != 2*want || depth.Dead != dead-2*want {
+		t.Errorf("%+v", depth)
+	}
+}
+
+// retryByCommand finds, counts and retries the dead jobs that match, with the progress and the audit
+// of the command line.
+func (d *fixture) retryByCommand(match string, want int) {
+	d.Helper()
+	var list struct{ Jobs []jobJSON }
+	put(d, json.Unmarshal([]byte(d.must("jobs", "list", "mail", "--state", "dead", "--match", match, "--limit", "5", "-o", "json").stdout), &list))
+	if len(list.Jobs) != 5 || list.Jobs[0].Kind != "email.send" {
+		d.Errorf("%+v", list)
+	}
+	retry := []string{"jobs", "retry", "--queue", "mail", "--state", "dead", "--match", match, "--rate", strconv.Itoa(want / 2)}
+	question := d.run(retry...)
+	if !strings.Contains(question.stderr, "Retry at least ") { // it counts for at most 2 s
+		d.ends(question, cli.ExitUsage, "Retry "+humanize.Comma(int64(want))+" dead jobs of queue mail that match?")
+	}
+	p := processtest.Start(d, command(d, d.TempDir(), append(retry, "--yes", "--redis", d.url)...))
+	var op operationJSON
+	for deadline := time.Now().Add(waitLimit); op.Changed == 0 && time.Now().Before(deadline); op = d.operation() {
+	}
+	if op.Status != "running" || op.Changed == 0 || op.Changed >= want || op.Count > want || op.Count < want && !op.AtLeast {
+		d.Errorf("progress: %+v", op)
+	}
+	if code := p.ExitCode(); code != cli.ExitDone {
+		d.Errorf("exit code %d: %s", code, p.Output())
+	}
+	op = d.operation()
+	if op.Status != "done" || op.Changed != want || op.Ended.Sub(op.Began) < 19*time.Second/10 {
+		d.Errorf("%+v", op)
+	}
+	audit := d.must("audit", "-o", "csv").stdout
+	for _, end := range []string{"0,", strconv.Itoa(want) + ",done"} {
+		hasLine(d, audit, cli.Caller()+",false,command line,jobs retry,mail,"+end+",", fmt.Sprintf("--rate=%d --state=dead --yes", want/2))
+	}
+}
+
+// retryByHTTP does the same by requests.
+func (d *fixture) retryByHTTP(match string, want int) {
+	d.Helper()
+	s := d.serve([]string{"view:*", "operate:mail", "admin:*"})
+	var page struct {
+		Items []jobJSON
+		Next  string
+	}
+	for cursor := ""; ; cursor = page.Next {
+		page.Next = ""
+		s.into(&page, "GET", "/queues/mail/jobs?"+url.Values{"state": {"dead"}, "match": {match}, "limit": {"5"}, "cursor": {cursor}}.Encode(), "", 200)
+		if len(page.Items) > 0 || page.Next == "" {
+			break
+		}
+	}
+	if len(page.Items) != 5 || page.Items[0].Kind != "email.send" {
+		d.Errorf("%+v", page)
+	}
+	retry := fmt.Sprintf(`{"action":"retry","state":"dead","match":%q,"rate":%d,`, match, want)
+	var asked struct {
+		Count   int
+		AtLeast bool      `json:"at_least"`
+		AsOf    time.Time `json:"as_of"`
+	}
+	if s.into(&asked, "POST", "/queues/mail/operations", retry+`"dry_run":true}`, 200); asked.Count > want || asked.Count < want && !asked.AtLeast {
+		d.Errorf("%+v", asked)
+	}
+	var op operationJSON
+	s.into(&op, "POST", "/queues/mail/operations", retry+fmt.Sprintf(`"count":%d,"at_least":%t,"as_of":%q}`, asked.Count, asked.AtLeast, asked.AsOf.Format(time.RFC3339Nano)), 202)
+	var seen []int
+	for op.Status == "running" {
+		if s.into(&op, "GET", "/operations/"+op.ID, "", 200); op.Status == "running" && op.Changed > 0 {
+			seen = append(seen, op.Changed)
+		}
+	}
+	if len(seen) == 0 || seen[0] >= want || op.Status != "done" || op.Changed != want || !strings.HasPrefix(op.By, "token ") || op.Ended.Sub(op.Began) < 9*time.Second/10 {
+		d.Errorf("progress %v: %+v", seen, op)
+	}
+	var audit struct {
+		Items []struct {
+			Who, Action, Outcome, Change string
+			Proven                       bool
+			Count                        int
+		}
+	}
+	s.into(&audit, "GET", "/audit?limit=2", "", 200)
+	if rows := audit.Items; len(rows) != 2 || rows[0].Who != op.By || !rows[0].Proven || rows[0].Action != "retry" || rows[0].Count != want || rows[0].Outcome != "done" || rows[1].Change != rows[0].Change {
+		d.Errorf("%+v", rows)
+	}
 }

@@ -86,6 +86,19 @@ func (s *server) do(method, path, body string) (int, string) {
 	return s.send(s.request(method, path, body))
 }
 
+// into decodes the answer to a request of the API, which must have a status.
+func (s *server) into(value any, method, path, body string, status int) {
+	s.Helper()
+	code, text := s.do(method, "/api/v1"+path, body)
+	for tries := 0; code == http.StatusTooManyRequests && tries < 100; tries++ { // the searches of a busy machine seem to take long
+		code, text = s.do(method, "/api/v1"+path, body)
+	}
+	if code != status {
+		s.Fatalf("%s %s: %d, want %d: %s", method, path, code, status, text)
+	}
+	put(s, json.Unmarshal([]byte(text), value))
+}
+
 // send sends a request and returns the status and the answer.
 func (s *server) send(r *http.Request) (int, string) {
 	s.Helper()
