@@ -389,3 +389,20 @@ func TestLargeJobsAreMovedInSmallSteps(t *testing.T) {
 		}
 	})
 }
+
+func TestNextDueTimeIsToldToTheMicrosecond(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		due := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+		d.add("k", queue.Options{At: due})
+		before, err := db.Time(t.Context()).Result()
+		d.must(err)
+		moved, err := d.queue.MoveDue(t.Context(), "me")
+		d.must(err)
+		after, err := db.Time(t.Context()).Result()
+		d.must(err)
+		if at := due.Add(-moved.Next); at.Before(before) || at.After(after) {
+			t.Errorf("from %s to %s the job of %s was due in %s", before, after, due, moved.Next)
+		}
+	})
+}

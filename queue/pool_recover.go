@@ -63,7 +63,7 @@ func (q *PoolQueue) MoveDue(ctx context.Context, callerID string) (MoveResult, e
 	if err != nil {
 		return MoveResult{}, fmt.Errorf("move due jobs: %w", err)
 	}
-	next := time.Duration(reply.Int(1)) * time.Millisecond
+	next := time.Duration(reply.Int(1)) * time.Microsecond
 	return MoveResult{Jobs: int(reply.Int(0)), Next: next, More: next == 0, Waker: reply.Int(2) == 1}, nil
 }
 

@@ -2,14 +2,14 @@
 -- the order of their times.
 -- ARGV: maximum number of jobs, id of the caller
 -- Moves nothing while another caller works through a backlog.
--- Returns {'ok', number of jobs moved, ms until the next job is due or -1, 1 if this
+-- Returns {'ok', number of jobs moved, µs until the next job is due or -1, 1 if this
 -- caller is the one to call again at that time, else 0}.
 -- @include queue place turn
 local limit, caller = tonumber(ARGV[1]), ARGV[2]
 local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
 local busy = (tonumber(busy_until) or 0) - now
 if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock went back
-  return {'ok', 0, busy, 0}
+  return {'ok', 0, busy * 1000, 0}
 end
 -- @include when_full
 
@@ -44,4 +44,9 @@ if is_waker then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
 -- calls again within 100 ms: several callers would only slow down each other and all
 -- other clients.
 if backlog then call('HSET', META, 'waker', caller, 'waker_busy', int(now + 100)) end
+-- now is rounded down: a caller that waited whole ms would come half of one too late.
+if wait > 0 then
+  local time = call('TIME')
+  wait = math.min(math.max(1, head[2] * 1000 - (time[1] * 1000000 + time[2])), 86400000000)
+end
 return {'ok', moved, wait, is_waker and 1 or 0}
