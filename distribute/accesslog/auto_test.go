@@ -282,8 +282,8 @@ func TestFilesThatAreNoAccessLogsAreNamed(t *testing.T) {
 	}
 }
 
-func choiceError(line string) error {
-	_, err := accesslog.Choose([][]byte{[]byte("\ufeff"), []byte(line)})
+func choiceError(lines ...string) error {
+	_, err := accesslog.Choose(append([][]byte{[]byte("\ufeff")}, byteLines(lines)...))
 	return err
 }
 

@@ -75,8 +75,8 @@ func (f Format) Unwrapped(lines [][]byte) [][]byte {
 	return lines
 }
 
-// combined is the format of lines that are like no other.
-var combined = named("combined")
+// combined is the format of lines that are like no other, w3c that of lines below names of columns.
+var combined, w3c = named("combined"), named("w3c")
 
 // unknownJSON and unknownPairs are the formats of lines whose keys the user must name.
 var (
@@ -250,14 +250,18 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 	for _, name := range strings.Fields(c.named) {
 		start, end, next := column(line, at)
 		if next < 0 {
-			return list, "the line ends before the column " + name
+			problem = "the line ends before the column " + name
+			break
 		}
 		list, at = append(list, FieldValue{name, string(line[start:end])}), next
 	}
-	if !slices.Contains(c.fields, Address) || !slices.Contains(c.fields, Clock) && !slices.Contains(c.fields, Time) {
-		return list, "#Fields names no address of the client (c-ip) or no time"
+	switch {
+	case !slices.Contains(c.fields, Address):
+		problem = "#Fields names no column with the address of the client (c-ip)"
+	case !slices.Contains(c.fields, Clock) && !slices.Contains(c.fields, Time):
+		problem = "#Fields names no column with the time"
 	}
-	return list, ""
+	return list, problem
 }
 
 // explainObject returns all values of an object under their keys.

@@ -76,8 +76,23 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		}
 	}
 	explain([]byte("#Fields: date time s-ip"))
-	if e := explain([]byte("2000-10-10 10:00:00 8.8.8.8")); !strings.Contains(e.Problem, "no address of the client (c-ip) or no time") {
+	if e := explain([]byte("2000-10-10 10:00:00 8.8.8.8")); !strings.Contains(e.Problem, "no column with the address of the client (c-ip)") {
 		t.Errorf("%+v", e)
+	}
+}
+
+func TestColumnsThatAreNotLoggedAreNamed(t *testing.T) {
+	t.Parallel()
+	for lines, problem := range map[string]string{
+		"#Version: 1.0\n#Fields: date time s-ip cs-method sc-status\n2015-01-13 00:32:17 192.0.2.1 GET 200":                 "#Fields names no column with the address of the client (c-ip)",
+		"#Fields: date time s-ip cs-method\n2015-01-13 00:32:17 192.0.2.1 GET /robots.txt - 80 - 8.8.8.8 Mozilla/5.0 404 0": "#Fields names no column with the address of the client (c-ip)",
+		"#Fields: c-ip cs-method sc-status\n8.8.8.8 GET 200":                                                                "#Fields names no column with the time",
+		"#Fields: date time c-ip sc-status\n2015-01-13 00:32:17 8.8.8.8":                                                    "the line ends before the column sc-status",
+	} {
+		err := choiceError(strings.Split(lines, "\n")...)
+		if unknown, ok := errors.AsType[*accesslog.NoFormatError](err); !ok || unknown.Nearest != "w3c" || unknown.Problem != problem {
+			t.Errorf("%q: %v", lines, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -26,27 +27,31 @@ func noFormat(lines [][]byte) error {
 	if kind := OtherLog("", lines); kind != "" {
 		return &OtherLogError{kind}
 	}
-	format, line := nearestOf(lines)
-	if len(line) == 0 {
-		return ErrNoFormat
+	format, first := nearestOf(lines)
+	explain := format.Explainer()
+	for _, line := range lines[first:] {
+		if problem := explain(line).Problem; problem != "" && len(trimStart(line)) > 0 {
+			return &NoFormatError{format.name, problem}
+		}
 	}
-	return &NoFormatError{format.name, format.Explainer()(line).Problem}
+	return ErrNoFormat
 }
 
 // maxNearest is the number of lines, of those that are not blank, that decide on the nearest format.
 const maxNearest = 20
 
-// nearestOf returns the format that is nearest to most of the first lines, and the first of these lines:
-// an application also writes how it was started. It has no line if all are blank.
-func nearestOf(lines [][]byte) (format Format, first []byte) {
+// nearestOf returns the format that is nearest to most of the first lines, and the place of the first of
+// these lines: an application also writes how it was started. A line that names the columns of those
+// behind it decides alone.
+func nearestOf(lines [][]byte) (format Format, first int) {
 	type candidate struct {
 		format Format
-		first  []byte
+		first  int
 		votes  int
 	}
 	var candidates []candidate
 	best, seen := candidate{format: combined}, 0
-	for _, line := range lines {
+	for at, line := range lines {
 		if line = trimStart(line); len(line) == 0 {
 			continue
 		}
@@ -54,10 +59,13 @@ func nearestOf(lines [][]byte) (format Format, first []byte) {
 			break
 		}
 		f := nearest(line, maxWrappers)
+		if f.plain().name == w3c.name {
+			return f, at
+		}
 		i := slices.IndexFunc(candidates, func(c candidate) bool { return c.format.name == f.name })
 		if i < 0 {
 			i = len(candidates)
-			candidates = append(candidates, candidate{format: f, first: line})
+			candidates = append(candidates, candidate{format: f, first: at})
 		}
 		if candidates[i].votes++; candidates[i].votes > best.votes {
 			best = candidates[i]
@@ -81,6 +89,9 @@ func nearest(line []byte, depth int) Format {
 			continue // a text of its own, in an object that has the fields
 		}
 		return wrapped(&wrappers.All[i], nearest(inner, depth-1))
+	}
+	if bytes.HasPrefix(line, []byte("#Fields:")) {
+		return w3c
 	}
 	if isObject(line) {
 		return nearestObject(line)

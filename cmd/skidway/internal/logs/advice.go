@@ -16,6 +16,8 @@ func (e *explainedFile) advice() string {
 	switch {
 	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
+	case e.hasColumns():
+		return known + "Its #Fields lines name its columns: let the server log c-ip, date and time, and count the files that it writes then"
 	case e.reads != "" && e.layout != "":
 		return fmt.Sprintf("%sThe layout that is proposed reads %s. If its address is not the client's, put the name $remote_addr where that is%s: %s",
 			known, e.reads, e.ambiguousText(), e.command())
@@ -26,6 +28,9 @@ func (e *explainedFile) advice() string {
 	}
 	return known + "If a server's configuration has a layout for it (log_format, LogFormat), give it: " + e.command()
 }
+
+// hasColumns reports whether a line of the file names its columns, which are not those that the format needs.
+func (e *explainedFile) hasColumns() bool { return e.Format.Name() == e.Format.Wrapper()+"w3c" }
 
 // command returns the command that counts the file.
 func (e *explainedFile) command() string {
@@ -57,6 +62,9 @@ func (e *explainedFile) advise(lines [][]byte) {
 		if e.reads != "" || kind == "json" {
 			return
 		}
+	}
+	if e.hasColumns() {
+		return
 	}
 	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
 		e.layout, e.ambiguous, e.options = s.Layout, s.Ambiguous, "--format "+e.Format.Wrapper()+shellText(s.Layout)
