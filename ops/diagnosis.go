@@ -162,12 +162,34 @@ func (c *Client) Diagnose(history History) (found []Diagnosis) {
 		if rule.Rank == Off {
 			continue
 		}
-		if since, holds := row.judge(rule, history); holds {
+		if since, holds := row.since(rule, history); holds {
 			found = append(found, Diagnosis{rule.Name, rule.Rank, row.summary, since})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Diagnosis) int { return strings.Compare(string(a.Rank), string(b.Rank)) })
 	return found
+}
+
+// since reports whether a rule holds at the end of a history, and since when it has held without a break.
+func (row diagnosisRow) since(rule Rule, h History) (since time.Time, holds bool) {
+	if since, holds = row.judge(rule, h); !holds {
+		return since, false
+	}
+	last := h[len(h)-1].Time
+	for n := len(h) - 1; n > 0; n-- {
+		if last.Sub(h[n-1].Time) < time.Minute { // so a long history of close statuses costs little
+			continue
+		}
+		last = h[n-1].Time
+		earlier, held := row.judge(rule, h[:n])
+		if !held {
+			break
+		}
+		if earlier.Before(since) {
+			since = earlier
+		}
+	}
+	return since, true
 }
 
 // keepSince is the time after which a rule that holds again is assumed to have begun anew.
@@ -253,11 +275,15 @@ func (s *QueueStatus) attempts() int64 {
 	return s.Total.Succeeded + s.Total.Failed + s.Total.Discarded
 }
 
-// failing holds if there were enough attempts in the time of the rule, and enough of them failed.
+// failing holds if there were enough attempts in the time of the rule, and enough of them failed: since
+// the first of these.
 func (r Rule) failing(h History) (time.Time, bool) {
 	h, _ = h.window(r.Within)
 	first, last := h[0], h[len(h)-1]
 	attempts, failed := last.attempts()-first.attempts(), last.Total.Failed-first.Total.Failed
+	for i := 1; i < len(h) && h[i].Total.Failed == h[0].Total.Failed; i++ {
+		first = h[i]
+	}
 	return first.Time, attempts >= int64(r.Attempts) && 100*failed >= int64(r.Percent)*attempts
 }
 

@@ -38,8 +38,14 @@ func TestStatisticsShowSinceWhenAQueueGrowsOrFails(t *testing.T) {
 		series *stats.Series
 		want   string
 	}{
-		"growing": {growing, "[warning: grows: the oldest waiting job gets older and older since 2026-11-20T13:50:00Z]"},
-		"failing": {failing, "[problem: failing: many attempts fail since 2026-11-20T13:50:00Z]"},
+		"growing": {growing, "[warning: grows: the oldest waiting job gets older and older since 2026-11-20T13:32:00Z]"},
+		"failing": {failing, "[problem: failing: many attempts fail since 2026-11-20T13:02:00Z]"},
+		"failing for some minutes": {seriesOf(now, 60, func(minute int, b *stats.Bucket) {
+			b.Sampled = true
+			if minute >= 40 {
+				b.Kinds["k"] = &stats.Counts{Done: 10, Failed: 4}
+			}
+		}), "[problem: failing: many attempts fail since 2026-11-20T13:41:00Z]"},
 		"quiet":   {quiet, "[]"},
 		"unknown": {seriesOf(now, 60, func(int, *stats.Bucket) {}), "[]"},
 	} {
