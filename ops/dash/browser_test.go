@@ -272,6 +272,17 @@ func testLive(t *testing.T, ctx context.Context) {
 	if browsertest.Value[bool](b.Tab, `document.querySelector('[data-row="docs"]') !== null`) {
 		t.Error("a row has come by itself")
 	}
+	// A trouble that is over is announced, and what is said of the others is of now.
+	mail, err := f.queues.Queue("mail")
+	f.must(err)
+	f.must(mail.Pause(f.Context(), "anna", "waits for the provider"))
+	b.visit("/queues/mail", 1400)
+	b.Do(chromedp.WaitEnabled(`#hold`))
+	b.Wait(`document.querySelector('[data-row="paused"]') !== null && document.getElementById("news").hidden`)
+	f.add("mail", "a", `{}`, queue.Options{})
+	b.Wait(`document.querySelector('[data-row="paused"] [data-v]').textContent.includes("1 waits")`)
+	f.must(mail.Resume(f.Context()))
+	b.Wait(`!document.getElementById("news").hidden && document.getElementById("news-text").textContent.includes("has changed")`)
 	// Held, it does not change.
 	b.Do(chromedp.KeyEvent("p"))
 	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true"`)

@@ -163,6 +163,11 @@ func (f *follower) step() (*event, <-chan struct{}, error) {
 			changed.Rows[table] = ids
 		}
 	}
+	for table := range f.last.rows {
+		if drawn.rows[table] == nil {
+			changed.Rows[table] = []string{}
+		}
+	}
 	f.last = drawn.recorder
 	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
 		return nil, next, nil

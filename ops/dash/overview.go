@@ -187,10 +187,16 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 		if row.Since.Text == "" && !t.Since.IsZero() {
 			row.Since = p.Since(t.Since, p.Now())
 		}
-		p.recorder.row("troubles", row.ID)
-		rows = append(rows, row)
+		rows = append(rows, row.live(p))
 	}
 	return rows
+}
+
+// live records the row, whose text the stream changes in place.
+func (r troubleRow) live(p *page) troubleRow {
+	p.recorder.row("troubles", r.ID)
+	p.recorder.set("trouble "+r.ID, r.Text)
+	return r
 }
 
 // queueTrouble fills in the line of a trouble of a queue.

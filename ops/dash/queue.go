@@ -126,10 +126,11 @@ func (d *queueData) setState(p *page) {
 	}
 	if d.Queue.Depth.Paused {
 		row := troubleRow{ID: "paused", Icon: p.Icon("pause", words.T("state.paused")), Name: words.T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: pauseText(p, d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
-		d.Why = append(d.Why, row)
+		d.Why = append(d.Why, row.live(p))
 	}
 	if d.Queue.Slots > 0 && d.Queue.Free == 0 && d.Queue.Depth.Waiting > 0 {
-		d.Why = append(d.Why, troubleRow{ID: "slots", Icon: p.Icon("warn", words.T("state.warning")), Name: words.T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: words.T("queue.more_slots")})
+		row := troubleRow{ID: "slots", Icon: p.Icon("warn", words.T("state.warning")), Name: words.T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: words.T("queue.more_slots")}
+		d.Why = append(d.Why, row.live(p))
 	}
 	for _, priority := range []queue.Priority{queue.High, queue.Normal, queue.Low} {
 		n := d.Queue.Depth.WaitingBy[priority]

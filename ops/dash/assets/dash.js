@@ -48,6 +48,8 @@ let source = null
 let waiting = null // what has come while the page is held
 let lastAlive = 0 // when the stream sent something last, in ms
 let first = true
+let whole = false // the next change has all values and tables
+const tables = {} // the ids of the rows that a table had last
 
 const busy = () => document.querySelector('[popover]:popover-open, tbody :checked, .wide:hover, table:focus-within')
 
@@ -55,7 +57,7 @@ const setValue = (element, text) => {
   if (element.textContent === text) return
   element.textContent = text
   element.classList.toggle('dim', text === '0' || text === '–')
-  if (still || first) return
+  if (still || first || element.closest('dd + dd, .need')) return // ages would always flash
   element.classList.remove('chg')
   void element.offsetWidth
   element.classList.add('chg')
@@ -99,10 +101,14 @@ const show = change => {
   for (const [table, ids] of Object.entries(change.rows || {})) {
     const there = all('[data-row]').map(row => row.dataset.row)
     const fresh = ids.filter(id => !there.includes(id))
+    const gone = (tables[table] || []).some(id => !ids.includes(id))
     const line = byId('news-text').dataset
+    tables[table] = ids
     if (fresh.length) {
       say(line.new.replace('%s', fresh.length))
       if (table === 'troubles' && !first) byId('say').textContent = fresh.join(', ')
+    } else if (gone) {
+      say(line.changed)
     } else if (ids.join('\n') !== there.filter(id => ids.includes(id)).join('\n')) {
       say(line.order)
     }
@@ -124,6 +130,8 @@ const disconnected = () => {
 
 const take = change => {
   connected()
+  if (whole) change.rows = {...Object.fromEntries(Object.keys(tables).map(table => [table, []])), ...change.rows}
+  whole = false
   if (change.values?.away !== undefined) { // also while the page is held
     byId('away').hidden = !change.values.away
     byId('away').querySelector('span').textContent = change.values.away
@@ -150,6 +158,7 @@ const againAfter = 10000 // milliseconds until a stream that was refused is open
 
 const open = () => {
   if (source || held || document.hidden || !body.dataset.live) return
+  whole = true
   source = new EventSource(body.dataset.live + '?page=' + encodeURIComponent(location.pathname.slice(body.dataset.base.length) + location.search))
   source.addEventListener('change', event => take(JSON.parse(event.data)))
   source.addEventListener('alive', connected)
