@@ -24,9 +24,8 @@ local reading = call('ZCOUNT', READERS, '(' .. int(clock_ms()), '+inf') > 0
 if reading and call('SCARD', SEALED) <= max_waiting then return {-1, 0} end
 local oldest = call('HGET', SUBSCRIBER, 'oldest')
 
--- expired reports whether a cell is of a day that is not kept, whose lines it moves.
+-- expired reports whether a cell is of a day before the oldest one, which is not kept: its lines move.
 local function expired(group, member, count)
-  if not oldest then return false end
   if group ~= 'accounts' then return string.sub(group, 1, 10) < oldest end
   if string.sub(member, 1, 10) >= oldest then return false end
   expire_lines(string.sub(member, 12), tonumber(count))
@@ -55,21 +54,41 @@ if ARGV[first_other] and (call('ZSCORE', GROUPS, ARGV[first_group]) or '0') ~= '
   end
 end
 
-local touched = {} -- indexes of groups
+-- The totals of a group are read with one command and written with another, which is faster than a
+-- ZINCRBY for each cell. A number stays the text that it is unless something is added to it.
+local added, members = {}, {} -- by the index of a group: what is added to each member, and the members
 for i, count in ipairs(counts) do
   local pair = first_pair + 2 * (i - 1)
-  local member, index = ARGV[pair], tonumber(ARGV[pair + 1])
-  if count and not expired(ARGV[first_group + 2 * (index - 1)], member, count) then
-    local group_key = KEYS[declared + index]
-    touched[index], member = true, moved_to or member
-    if tonumber(call('ZINCRBY', group_key, count, member)) == 0 then call('ZREM', group_key, member) end
+  local member, index = ARGV[pair], ARGV[pair + 1]
+  if count and not (oldest and expired(ARGV[first_group + 2 * (index - 1)], member, count)) then
+    if not added[index] then added[index], members[index] = {}, {} end
+    local sums, list = added[index], members[index]
+    member = moved_to or member
+    if sums[member] then
+      sums[member] = int(sums[member] + count)
+    else
+      sums[member], list[#list + 1] = count, member
+    end
   end
 end
 call('HDEL', SEALED_CELLS, unpack(names))
-for index in pairs(touched) do
+for index, list in pairs(members) do
   local group, bound = unpack(ARGV, first_group + 2 * (index - 1), first_group + 2 * index - 1)
+  local key, sums, scores, zeros = KEYS[declared + index], added[index], {}, {}
+  for i, score in ipairs(call('ZMSCORE', key, unpack(list))) do
+    local member = list[i]
+    local sum = score and int(score + sums[member]) or sums[member]
+    if sum == '0' then
+      zeros[#zeros + 1] = member
+    else
+      local n = #scores
+      scores[n + 1], scores[n + 2] = sum, member
+    end
+  end
+  if #scores > 0 then call('ZADD', key, unpack(scores)) end
+  if #zeros > 0 then call('ZREM', key, unpack(zeros)) end
   call('ZADD', GROUPS, 'NX', 0, group) -- the score is the number of cells that merge.lua moved
-  if bound ~= '0' and call('ZCARD', KEYS[declared + index]) > tonumber(bound) then call('SADD', CROWDED, group) end
+  if bound ~= '0' and call('ZCARD', key) > tonumber(bound) then call('SADD', CROWDED, group) end
 end
 local left = call('HLEN', SEALED_CELLS)
 if left == 0 then call('SREM', SEALED, commit) end
