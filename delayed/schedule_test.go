@@ -269,6 +269,7 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 	}{
 		"no name":            {func(s *queue.CronSchedule) { s.Name = "" }, "schedule"},
 		"a name with spaces": {func(s *queue.CronSchedule) { s.Name = "a b" }, `"a b"`},
+		"a folder's name":    {func(s *queue.CronSchedule) { s.Name = ".." }, `".."`},
 		"queue":              {func(s *queue.CronSchedule) { s.Queue = "a b" }, "queue"},
 		"another queue":      {func(s *queue.CronSchedule) { s.Options.Queue = "other" }, "other"},
 		"kind":               {func(s *queue.CronSchedule) { s.Kind = "" }, "kind"},

@@ -100,6 +100,14 @@ func checkName(what, name string) error {
 	return nil
 }
 
+// checkNewName is checkName for a name that is made now.
+func checkNewName(what, name string) error {
+	if name == "." || name == ".." {
+		return invalid("%s %q: it means a folder in addresses", what, name)
+	}
+	return checkName(what, name)
+}
+
 func checkKind(kind string) error {
 	if !isName(kind, true) {
 		return fmt.Errorf("%w: kind %.140q: use 1 to %d letters, digits, '.', '_', '-' or '/'", ErrInvalid, kind, maxName)

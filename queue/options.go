@@ -134,12 +134,10 @@ func (o Options) or(defaults Options) Options {
 
 // validate returns an error if the options are invalid, apart from Then.
 func (o Options) validate() error {
-	if err := checkName("queue", o.Queue); err != nil {
+	if err := checkNewName("queue", o.Queue); err != nil {
 		return err
 	}
 	switch {
-	case o.Queue == "." || o.Queue == "..":
-		return invalid("queue %q: it means a folder in addresses", o.Queue)
 	case !o.Priority.valid():
 		return invalid("priority %d: want High, Normal or Low", int8(o.Priority))
 	case o.Delay < 0:

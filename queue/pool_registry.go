@@ -264,7 +264,7 @@ type BeatResult struct {
 // Beat renews the entry of a pool and its open leases, or removes the entry if the pool has
 // ended, and returns leases that are late.
 func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
-	if err := checkName("pool", beat.Pool); err != nil {
+	if err := checkNewName("pool", beat.Pool); err != nil {
 		return BeatResult{}, err
 	}
 	renews := len(beat.Renew) > 0 // the last call may only have rows of the other sorts

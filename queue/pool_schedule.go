@@ -35,6 +35,9 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 	if s.Queue != q.name {
 		return failed(invalid("queue %.140q: it is put into queue %s", s.Queue, q.name))
 	}
+	if err := checkNewName("schedule", s.Name); err != nil {
+		return failed(err)
+	}
 	if _, err := q.encodeSchedule(s); err != nil {
 		return failed(err)
 	}

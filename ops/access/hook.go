@@ -72,6 +72,9 @@ func (h *Hook) Validate() error {
 	if !isUserName(h.Name) {
 		return invalid("a name has 1 to %d letters, digits, '.', '_', '-' or '@', and is not %q", maxUserName, LocalName)
 	}
+	if h.Name == "." || h.Name == ".." {
+		return invalid("its name means a folder in addresses")
+	}
 	if hookSchemes[h.Scheme] == nil {
 		return invalid("scheme %.40q: want one of %s", h.Scheme, strings.Join(HookSchemes(), ", "))
 	}

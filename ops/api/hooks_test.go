@@ -120,6 +120,9 @@ func TestDeliveriesAreRefused(t *testing.T) {
 	if _, err := access.NewHooks(access.Hook{Name: "ci", Scheme: "github", Secrets: []string{hookSecret}, Queue: "*", Kind: "k"}); err == nil {
 		t.Error("a hook for all queues is possible")
 	}
+	if _, err := access.NewHooks(access.Hook{Name: "..", Scheme: "github", Secrets: []string{hookSecret}, Queue: "q", Kind: "k"}); err == nil {
+		t.Error("a hook whose name means a folder is possible")
+	}
 }
 
 func TestDeliveriesOfAnAddressAreBounded(t *testing.T) {
