@@ -177,7 +177,7 @@ func (r *durableRun) confirmed() error {
 		if synced, err := r.disk.Result(); err != nil {
 			return fmt.Errorf("wait for the append-only file: %w", err)
 		} else if len(synced) == 0 || synced[0] < 1 {
-			return fmt.Errorf("it was not on disk within %s", r.timeout)
+			return fmt.Errorf("it was not on disk within %s (with appendfsync no, Redis never confirms that)", r.timeout)
 		}
 	}
 	if r.replica != nil {

@@ -38,18 +38,42 @@ func TestServerThatCanConfirmNothingRefusesDurableChanges(t *testing.T) {
 func TestAppendOnlyFileConfirmsDurableChangesFromRedis7_2On(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t, "--appendonly", "yes").URL(0))
-	text, err := db.Info(t.Context(), "server").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if version := rdb.ParseInfo(text)["redis_version"]; strings.HasPrefix(version, "7.0.") {
-		wantUnfit(t, db, version+" with appendonly yes, which it can confirm from version 7.2 on only, and no replica")
+	if refusedBeforeRedis7_2(t, db) {
 		return
 	}
 	reply, err := durableIncrement.RunDurable(soon(t), db, 10*time.Second, []string{"k"})
 	if err != nil || reply.Int(0) != 1 {
 		t.Errorf("%v %v", reply, err)
 	}
+}
+
+func TestAppendOnlyFileThatIsNotSyncedConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, redistest.Start(t, redistest.Survives...).URL(0))
+	if refusedBeforeRedis7_2(t, db) {
+		return
+	}
+	reply, err := durableIncrement.RunDurable(soon(t), db, 50*time.Millisecond, []string{"k"})
+	var unconfirmed *rdb.UnconfirmedError
+	if !errors.As(err, &unconfirmed) || !strings.Contains(err.Error(), "not on disk within 50ms (with appendfsync no,") || reply.Int(0) != 1 {
+		t.Errorf("%v %v, want an UnconfirmedError that names the setting", reply, err)
+	}
+}
+
+// refusedBeforeRedis7_2 reports whether a server with appendonly yes is too old to confirm
+// anything; then the test fails unless it refuses durable changes.
+func refusedBeforeRedis7_2(t *testing.T, db *rdb.DB) bool {
+	t.Helper()
+	text, err := db.Info(t.Context(), "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := rdb.ParseInfo(text)["redis_version"]
+	old := strings.HasPrefix(version, "7.0.")
+	if old {
+		wantUnfit(t, db, version+" with appendonly yes, which it can confirm from version 7.2 on only, and no replica")
+	}
+	return old
 }
 
 func TestReplicaConfirmsDurableChanges(t *testing.T) {
