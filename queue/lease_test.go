@@ -198,3 +198,21 @@ func TestQuarantinesAreCountedAnewInAGroupOfOne(t *testing.T) {
 		t.Errorf("quarantines and crashes of the jobs: %s, want %s", got, want)
 	}
 }
+
+// It gets no lease, so nothing would delete what it leaves.
+func TestWorkerThatGetsNoJobLeavesNoConsumer(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		d.add("a", queue.Options{})
+		d.fetch(d.lease("busy"), 1)
+		idle, err := d.lease("idle").Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1})
+		if err != nil || len(idle.Jobs) > 0 {
+			t.Fatalf("%+v %v", idle, err)
+		}
+		consumers, err := db.XInfoConsumers(t.Context(), d.key("2:normal:fresh"), "workers").Result()
+		d.must(err)
+		if len(consumers) != 1 || consumers[0].Name != "busy" {
+			t.Errorf("the line has the consumers %+v, want busy only", consumers)
+		}
+	})
+}

@@ -57,12 +57,22 @@ end
 
 local release_waiting_key -- built for the first job that may hold a key while waiting
 
+-- waits reports whether a job waits in a line.
+local function waits(line)
+  if call('XLEN', KEYS[line]) == 0 then return false end
+  local workers = find_group(KEYS[line], GROUP)
+  return not workers or #call('XRANGE', KEYS[line], '(' .. workers['last-delivered-id'], '+', 'COUNT', 1) > 0
+end
+
 local ONE_BY_ONE = 8 -- as many jobs are read one by one faster than are_small answers
 
 -- take delivers at most max_jobs jobs of a line, and returns their number. It reads one by one
 -- unless the line has small jobs: so what it delivers exceeds bytes_left by one job at most.
 local function take(line, max_jobs)
   max_jobs = math.min(max_jobs, jobs_left)
+  -- From Redis 7.2 on, also an XREADGROUP that reads nothing makes a consumer. If the worker gets
+  -- no lease, nothing deletes that.
+  if length > 0 and n == 2 and not waits(line) then return 0 end
   local taken, limit, small = 0, 1, nil
   while taken < max_jobs and bytes_left > 0 do
     local entries = read(line, limit)
@@ -114,13 +124,6 @@ end
 local function take_retries(line, max_jobs)
   local taken = take(line, max_jobs)
   early_left, retries_left = early_left - taken, retries_left - taken
-end
-
--- waits reports whether a job waits in a line.
-local function waits(line)
-  local entries = call('XLEN', KEYS[line])
-  local workers = entries > 0 and find_group(KEYS[line], GROUP)
-  return entries > (workers and workers.pending or 0)
 end
 
 -- take_first takes a retry of the highest priority at which any job waits.
