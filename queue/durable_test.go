@@ -3,6 +3,7 @@ package queue_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,6 +61,35 @@ func TestDurableJobsAreOnTheReplicaWhenTheCallReturns(t *testing.T) {
 	var duplicate *queue.DuplicateError
 	if _, err := d.client.Enqueue(t.Context(), key.Args, &key.Options); !errors.As(err, &duplicate) {
 		t.Errorf("%v, want a DuplicateError", err)
+	}
+}
+
+// Redis confirms that from version 7.2 on; older ones refuse the jobs.
+func TestDurableJobsOutliveTheirServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes")
+	d := setup(t, redistest.Open(t, server.URL(0)))
+	text, err := d.db.Info(t.Context(), "server").Result()
+	d.must(err)
+	one := durable("a", queue.Options{Delay: time.Hour})
+	id, err := d.client.Enqueue(t.Context(), one.Args, &one.Options)
+	if strings.HasPrefix(rdb.ParseInfo(text)["redis_version"], "7.0.") {
+		var unfit *skidway.UnfitServerError
+		if !errors.As(err, &unfit) || id != "" {
+			t.Errorf("%q %v, want an UnfitServerError", id, err)
+		}
+		return
+	}
+	d.must(err)
+	ids := []string{id}
+	for _, result := range d.client.EnqueueMany(t.Context(), slices.Repeat([]queue.NewJob{durable("b", queue.Options{})}, 501)) {
+		d.must(result.Err)
+		ids = append(ids, result.ID)
+	}
+	server.Kill()
+	d.must(server.Restart())
+	for _, id := range ids {
+		d.get(id)
 	}
 }
 
