@@ -25,7 +25,6 @@ const (
 	defaultListLimit      = 100
 	maxListLimit          = 1000 // jobs of one [Page]
 	defaultDurableTimeout = 5 * time.Second
-	maxEvents             = 1_000_000 // that a queue keeps
 )
 
 // Config of a [Client]. The zero value is ready to use.

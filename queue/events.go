@@ -39,16 +39,19 @@ const (
 	EventDuplicate EventKind = "duplicate" // a job that follows it was not added: its unique key was held
 )
 
+// MaxEvents is the maximum number of events that a queue keeps.
+const MaxEvents = 1_000_000
+
 // KeepEvents makes the queue keep about the latest keep events of its jobs, at most
-// 1,000,000. The default is zero, which keeps none and drops those that were
+// [MaxEvents]. The default is zero, which keeps none and drops those that were
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.
 // Fetching a job causes no event, nor does adding one by XADD.
 //
 // KeepEvents blocks for 200 ms, until every client knows: each job whose call of Enqueue
 // begins later has its event. If ctx is done earlier, the queue keeps events all the same.
 func (q *Queue) KeepEvents(ctx context.Context, keep int) error {
-	if keep < 0 || keep > maxEvents {
-		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, keep, maxEvents)
+	if keep < 0 || keep > MaxEvents {
+		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, keep, MaxEvents)
 	}
 	if err := q.register(ctx); err != nil {
 		return err

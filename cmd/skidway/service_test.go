@@ -272,14 +272,21 @@ func TestWorkerSurvivesAnOutageOfRedis(t *testing.T) {
 	}
 }
 
-func TestRetentionOfTheConfigurationHolds(t *testing.T) {
+func TestRetentionAndEventsOfTheConfigurationHold(t *testing.T) {
 	t.Parallel()
-	s := newWorkerFixture(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}}]\n")
+	s := newWorkerFixture(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}, events: 100}]\n")
 	for n := range 4 {
 		s.ends(s.run("enqueue", "mail", "exec.run", `{"command":"`+strconv.Itoa(n)+`"}`, "--wait", "--max-attempts", "1"), cli.ExitFailed, "is dead")
 	}
 	var list struct{ Jobs []jobJSON }
 	if err := json.Unmarshal([]byte(s.must("jobs", "list", "mail", "--state", "dead", "-o", "json").stdout), &list); err != nil || len(list.Jobs) != 2 {
 		t.Errorf("%d dead jobs are kept, %v", len(list.Jobs), err)
+	}
+	mail, err := s.client.Queue("mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, _, err := mail.Events(t.Context(), "", 0); err != nil || len(events) < 4 {
+		t.Errorf("the events %+v are kept, %v", events, err)
 	}
 }

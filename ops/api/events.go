@@ -55,7 +55,7 @@ func streamEvents(ctx context.Context, c *call) (any, error) {
 	case err != nil:
 		return nil, err
 	case kept == 0:
-		return nil, problem("events-off", "the configuration of a worker turns them on: events")
+		return nil, problem("events-off", "queues: [{name: %s, events: 1000}] in the configuration of a worker turns them on", name)
 	}
 	if c.r.Method == http.MethodHead {
 		c.w.Header().Set("Content-Type", eventsHeader)

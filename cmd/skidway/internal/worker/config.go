@@ -73,6 +73,7 @@ type queueConfig struct {
 	Weight      wholeNumber      `yaml:"weight"`
 	Concurrency wholeNumber      `yaml:"concurrency"`
 	Retention   *retentionConfig `yaml:"retention"` // missing: as it is in Redis
+	Events      *wholeNumber     `yaml:"events"`    // that are kept for the API; missing: as it is in Redis
 }
 
 type retentionConfig struct {

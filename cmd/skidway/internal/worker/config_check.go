@@ -85,14 +85,21 @@ func (c *config) checkQueues() error {
 		if err := (&workers.Config{Queues: []workers.Queue{q.queue()}}).Validate(); err != nil {
 			return c.wrong(place, "%w", err)
 		}
-		switch r := q.Retention; {
-		case r == nil:
-		case strings.ContainsAny(q.Name, "*?["):
-			return c.wrong(place+".retention", "%q is a pattern: give each queue that is to keep less an entry of its own", q.Name)
-		default:
-			if err := r.settings().Validate(); err != nil {
+		pattern := strings.ContainsAny(q.Name, "*?[")
+		if q.Retention != nil {
+			if pattern {
+				return c.wrong(place+".retention", "%q is a pattern: give each queue that is to keep less an entry of its own", q.Name)
+			}
+			if err := q.Retention.settings().Validate(); err != nil {
 				return c.wrong(place+".retention", "%w", err)
 			}
+		}
+		switch {
+		case q.Events == nil:
+		case pattern:
+			return c.wrong(place+".events", "%q is a pattern: give each queue that is to keep events an entry of its own", q.Name)
+		case *q.Events > queue.MaxEvents:
+			return c.wrong(place+".events", "%d: want up to %d", *q.Events, queue.MaxEvents)
 		}
 	}
 	return nil

@@ -89,6 +89,8 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 		"retention of no time":         {"queues:\n  - name: a\n    retention: {dead: {age: 1ns}}\n", ":3:", "less than a millisecond"},
 		"schedule with a bad name":     {"schedules:\n  - {name: 'a b', cron: '@daily', job: {kind: a}}\n", ":2:", "a b"},
 		"schedule of a bad queue":      {"schedules:\n  - {name: a, cron: '@daily', job: {kind: a, queue: 'x y'}}\n", ":2:", "x y"},
+		"events of a pattern":          {"queues:\n  - name: 'a*'\n    events: 5\n", ":3:", "is a pattern"},
+		"too many events":              {"queues:\n  - name: a\n    events: 1000001\n", ":3:", "1000000"},
 		"retention below zero":         {"queues:\n  - name: a\n    retention: {dead: {jobs: -5}}\n", ":3:", "-5"},
 		"channel with a bad name":      {"channels:\n  - web\n  - w eb\n", ":3:", `"w eb"`},
 		"channel that is there twice":  {"channels:\n  - web\n  - web\n", ":3:", "twice"},
@@ -164,6 +166,7 @@ queues:
   - name: mail
     weight: 2
     retention: {dead: {jobs: 1000, age: 720h}, results: {bytes: 20MiB}}
+    events: 500
 channels: [web]
 kinds:
   email.send: {host: smtp.example.com, timeout: 1m, password: {file: `+password+`}}
@@ -176,11 +179,11 @@ schedules:
 	}
 	got := []any{
 		c.Redis, c.Log, int(c.Worker.Concurrency), time.Duration(c.Worker.Drain), c.Worker.Backoff.Factor, c.Queues[0].Retention.Dead,
-		c.Queues[0].Retention.Results, c.Channels, c.Kinds.Email.Password.text, c.Kinds.Exec.Commands["a"].DeadCodes,
+		c.Queues[0].Retention.Results, int(*c.Queues[0].Events), c.Channels, c.Kinds.Email.Password.text, c.Kinds.Exec.Commands["a"].DeadCodes,
 	}
 	want := []any{
 		"redis://r:1", logConfig{"warn", "json"}, 3, 2 * time.Minute, 1.5, keepConfig{Jobs: 1000, Age: duration(720 * time.Hour)},
-		keepConfig{Bytes: 20 << 20}, []string{"web"}, "hunter2", []int{3},
+		keepConfig{Bytes: 20 << 20}, 500, []string{"web"}, "hunter2", []int{3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

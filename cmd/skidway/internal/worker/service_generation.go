@@ -128,17 +128,34 @@ func (s *service) begin(ctx context.Context, c *config) error {
 	return nil
 }
 
+// storeQueue writes what a configuration says of a queue to Redis.
+func (s *service) storeQueue(ctx context.Context, one queueConfig) error {
+	if one.Retention == nil && one.Events == nil {
+		return nil
+	}
+	q, err := s.client.ForPool(one.Name)
+	if err != nil {
+		return err
+	}
+	if one.Retention != nil {
+		if err := q.SetRetention(ctx, one.Retention.settings()); err != nil {
+			return err
+		}
+	}
+	if one.Events == nil {
+		return nil
+	}
+	kept, err := q.EventsKept(ctx)
+	if err != nil || kept == int(*one.Events) {
+		return err
+	}
+	return q.KeepEvents(ctx, int(*one.Events))
+}
+
 // store writes the queues and schedules of a configuration to Redis.
 func (s *service) store(ctx context.Context, c *config) error {
 	for _, one := range c.Queues {
-		if one.Retention == nil {
-			continue
-		}
-		q, err := s.client.ForPool(one.Name)
-		if err == nil {
-			err = q.SetRetention(ctx, one.Retention.settings())
-		}
-		if err != nil {
+		if err := s.storeQueue(ctx, one); err != nil {
 			return err
 		}
 	}
