@@ -81,8 +81,8 @@ for index, list in pairs(members) do
     if sum == '0' then
       zeros[#zeros + 1] = member
     else
-      local n = #scores
-      scores[n + 1], scores[n + 2] = sum, member
+      local last = #scores
+      scores[last + 1], scores[last + 2] = sum, member
     end
   end
   if #scores > 0 then call('ZADD', key, unpack(scores)) end
