@@ -39,9 +39,6 @@ const (
 	EventDuplicate EventKind = "duplicate" // a job that follows it was not added: its unique key was held
 )
 
-// MaxEvents is the maximum number of events that a queue keeps.
-const MaxEvents = 1_000_000
-
 // KeepEvents makes the queue keep about the latest keep events of its jobs, at most
 // [MaxEvents]. The default is zero, which keeps none and drops those that were
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.

@@ -102,6 +102,9 @@ func (q *PoolQueue) Signal(ctx context.Context, signal Signal) error {
 	return nil
 }
 
+// MaxEvents is the maximum number of events that a queue keeps.
+const MaxEvents = 1_000_000
+
 // EventsKept returns about how many events the queue keeps, zero if it keeps none.
 func (q *PoolQueue) EventsKept(ctx context.Context) (kept int, err error) {
 	db := q.client.db
