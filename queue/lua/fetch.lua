@@ -57,11 +57,15 @@ end
 
 local release_waiting_key -- built for the first job that may hold a key while waiting
 
--- waits reports whether a job waits in a line.
+-- waits reports whether a job waits in a line. Entries are compared by their ids only if all may be
+-- held, because an entry that is found passes through Lua with its args. Counts do not decide then:
+-- another client may have deleted entries that are still pending.
 local function waits(line)
-  if call('XLEN', KEYS[line]) == 0 then return false end
+  local entries = call('XLEN', KEYS[line])
+  if entries == 0 then return false end
   local workers = find_group(KEYS[line], GROUP)
-  return not workers or #call('XRANGE', KEYS[line], '(' .. workers['last-delivered-id'], '+', 'COUNT', 1) > 0
+  return not workers or entries > workers.pending or
+    #call('XRANGE', KEYS[line], '(' .. workers['last-delivered-id'], '+', 'COUNT', 1) > 0
 end
 
 local ONE_BY_ONE = 8 -- as many jobs are read one by one faster than are_small answers
@@ -70,9 +74,10 @@ local ONE_BY_ONE = 8 -- as many jobs are read one by one faster than are_small a
 -- unless the line has small jobs: so what it delivers exceeds bytes_left by one job at most.
 local function take(line, max_jobs)
   max_jobs = math.min(max_jobs, jobs_left)
-  -- From Redis 7.2 on, also an XREADGROUP that reads nothing makes a consumer. If the worker gets
-  -- no lease, nothing deletes that.
-  if length > 0 and n == 2 and not waits(line) then return 0 end
+  -- From Redis 7.2 on, an XREADGROUP that reads nothing makes a consumer, too. Until this call has
+  -- delivered a job the worker has no lease, with whose end it would be deleted.
+  local no_lease = length > 0 and n == 2
+  if no_lease and not waits(line) then return 0 end
   local taken, limit, small = 0, 1, nil
   while taken < max_jobs and bytes_left > 0 do
     local entries = read(line, limit)
