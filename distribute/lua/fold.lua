@@ -71,7 +71,6 @@ for i, count in ipairs(counts) do
     end
   end
 end
-call('HDEL', SEALED_CELLS, unpack(names))
 for index, list in pairs(members) do
   local group, bound = unpack(ARGV, first_group + 2 * (index - 1), first_group + 2 * index - 1)
   local key, sums, scores, zeros = KEYS[declared + index], added[index], {}, {}
@@ -90,6 +89,7 @@ for index, list in pairs(members) do
   call('ZADD', GROUPS, 'NX', 0, group) -- the score is the number of cells that merge.lua moved
   if bound ~= '0' and call('ZCARD', key) > tonumber(bound) then call('SADD', CROWDED, group) end
 end
+call('HDEL', SEALED_CELLS, unpack(names))
 local left = call('HLEN', SEALED_CELLS)
 if left == 0 then call('SREM', SEALED, commit) end
 call('HINCRBY', SUBSCRIBER, 'folds', 1)
