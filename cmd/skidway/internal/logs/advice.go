@@ -17,7 +17,7 @@ func (e *explainedFile) advice() string {
 	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
 	case e.hasColumns():
-		return known + "Its #Fields lines name its columns: let the server log c-ip, date and time, and count the files that it writes then"
+		return known + "Its #Fields lines name its columns: the server must log c-ip, date and time, and each line must have them"
 	case e.reads != "" && e.layout != "":
 		return fmt.Sprintf("%sThe layout that is proposed reads %s. If its address is not the client's, put the name $remote_addr where that is%s: %s",
 			known, e.reads, e.ambiguousText(), e.command())
