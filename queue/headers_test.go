@@ -69,12 +69,20 @@ func TestWithoutMiddlewareACallAllocatesNothingMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	args, options := Raw("k", []byte("{}")), &Options{Queue: "q"}
-	call := testing.AllocsPerRun(100, func() { _, err = client.Enqueue(t.Context(), args, options) })
-	bare := testing.AllocsPerRun(100, func() {
+	const calls = 1000
+	each := func(f func()) float64 { // with its fraction: the race detector empties pools at random
+		return testing.AllocsPerRun(1, func() {
+			for range calls {
+				f()
+			}
+		}) / calls
+	}
+	call := each(func() { _, err = client.Enqueue(t.Context(), args, options) })
+	bare := each(func() {
 		q, job, _ := client.prepare(NewJob{args, *options})
 		q.enqueueOne(t.Context(), job, options)
 	})
-	if err != nil || call > bare {
-		t.Errorf("%v: %v allocations, the call without the place for middleware has %v", err, call, bare)
+	if err != nil || call > bare+0.5 {
+		t.Errorf("%v: %.2f allocations, the call without the place for middleware has %.2f", err, call, bare)
 	}
 }
