@@ -55,33 +55,29 @@ if ARGV[first_other] and (call('ZSCORE', GROUPS, ARGV[first_group]) or '0') ~= '
 end
 
 -- The totals of a group are read with one command and written with another, which is faster than a
--- ZINCRBY for each cell. A number stays the text that it is unless something is added to it.
-local added, members = {}, {} -- by the index of a group: what is added to each member, and the members
+-- ZINCRBY for each cell. Its members differ: so do the names of cells, and all cells whose numbers
+-- were moved are of different groups. A new number stays the text that it is.
+local members, numbers = {}, {} -- by the index of a group: the members, and what is added to them
 for i, count in ipairs(counts) do
   local pair = first_pair + 2 * (i - 1)
   local member, index = ARGV[pair], ARGV[pair + 1]
   if count and not (oldest and expired(ARGV[first_group + 2 * (index - 1)], member, count)) then
-    if not added[index] then added[index], members[index] = {}, {} end
-    local sums, list = added[index], members[index]
-    member = moved_to or member
-    if sums[member] then
-      sums[member] = int(sums[member] + count)
-    else
-      sums[member], list[#list + 1] = count, member
-    end
+    if not members[index] then members[index], numbers[index] = {}, {} end
+    local last = #members[index]
+    members[index][last + 1], numbers[index][last + 1] = moved_to or member, count
   end
 end
 for index, list in pairs(members) do
   local group, bound = unpack(ARGV, first_group + 2 * (index - 1), first_group + 2 * index - 1)
-  local key, sums, scores, zeros = KEYS[declared + index], added[index], {}, {}
+  local key, scores, zeros = KEYS[declared + index], {}, {}
   for i, score in ipairs(call('ZMSCORE', key, unpack(list))) do
-    local member = list[i]
-    local sum = score and int(score + sums[member]) or sums[member]
+    local sum = numbers[index][i]
+    if score then sum = int(score + sum) end
     if sum == '0' then
-      zeros[#zeros + 1] = member
+      zeros[#zeros + 1] = list[i]
     else
       local last = #scores
-      scores[last + 1], scores[last + 2] = sum, member
+      scores[last + 1], scores[last + 2] = sum, list[i]
     end
   end
   if #scores > 0 then call('ZADD', key, unpack(scores)) end
