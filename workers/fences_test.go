@@ -39,13 +39,15 @@ func TestJobsFetchedUnderALostLeaseAreNotStartedUnderIt(t *testing.T) {
 	await(f, losing, "loss of the lease")
 	other := f.add("k", queue.Options{Queue: "other"})
 	held.Release()
-	// The one slot is free for it only when nothing that was fetched before runs.
-	if job := await(f, seen, "job of the other queue"); job.ID != other {
-		t.Errorf("job %s was started under %s after the loss of its lease", job.ID, job.Worker)
-	}
+	// Either may be first: the job that was recovered may be fetched again before the other one.
+	started := map[string]string{}
+	job := await(f, seen, "first job")
+	started[job.ID] = job.Worker
 	close(lost)
-	if job := await(f, seen, "job"); job.ID != id || job.Worker == first {
-		t.Errorf("%s was started under %s", job.ID, job.Worker)
+	job = await(f, seen, "second job")
+	started[job.ID] = job.Worker
+	if worker := started[id]; worker == "" || worker == first || started[other] == "" {
+		t.Errorf("started, by job: %v; %s was fetched under %s, which was lost", started, id, first)
 	}
 }
 
