@@ -47,7 +47,7 @@ func (r Rule) failingExpression() (string, time.Duration) {
 
 func (r Rule) growsExpression() (string, time.Duration) {
 	oldest := gauge("oldest_seconds")
-	return fmt.Sprintf("%s > %d\nand deriv(%s[%s:]) > 0", oldest, int(r.Oldest.Seconds()), oldest, prometheusTime(r.Within)), 0
+	return fmt.Sprintf("%s > %d\nand deriv(%s[%s:%s]) > 0", oldest, int(r.Oldest.Seconds()), oldest, prometheusTime(r.Within), prometheusTime(r.Within/10)), 0
 }
 
 // AlertRules writes the client's rules as alerting rules of Prometheus, in YAML. They use the

@@ -69,7 +69,22 @@ func TestAlertAndJudgeOfStalledAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(promtool, "check", "rules", rules).CombinedOutput(); err != nil {
+	others := filepath.Join(t.TempDir(), "others.yaml")
+	text := &strings.Builder{}
+	own, err := NewClient(nil, &Config{Rules: []Rule{{Name: "failing", Rank: Off}, {Name: "grows", Rank: Problem, Within: time.Minute, Oldest: time.Hour}}})
+	if err == nil {
+		err = own.AlertRules(text)
+	}
+	if err == nil {
+		err = os.WriteFile(others, []byte(text.String()), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "SkidwayFailing") || !strings.Contains(text.String(), "> 3600\n          and deriv(max by (job, queue) (skidway_queue_oldest_seconds)[60s:6s]) > 0\n        labels: {severity: problem}") {
+		t.Errorf("other rules: %s", text)
+	}
+	if out, err := exec.Command(promtool, "check", "rules", rules, others).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	client, err := NewClient(nil, nil)

@@ -6,32 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"skidway/queue"
 )
-
-// A Rank is how bad a [Diagnosis] or a [Finding] is.
-type Rank string
-
-// The ranks.
-const (
-	Problem Rank = "problem" // jobs do not run as they should, or are lost
-	Warning Rank = "warning" // they soon may not, or may be lost one day
-	Fine    Rank = "ok"      // of a finding: nothing is wrong
-	Unknown Rank = "unknown" // of a finding: what it is about can't be read
-	Off     Rank = "off"     // of a rule: it is not used
-)
-
-// A Rule is a row of the table of diagnoses. In [Config] a field that is zero has its default.
-type Rule struct {
-	Name string
-	Rank Rank
-
-	Within   time.Duration // the time for which it must hold, or in which attempts are counted
-	Attempts int           // failing: the minimum of attempts
-	Percent  int           // failing: the minimum share of them that failed
-	Oldest   time.Duration // grows: the age above which the oldest waiting job must be
-}
 
 // A diagnosisRow is a rule with what it means.
 type diagnosisRow struct {
@@ -52,59 +27,6 @@ var diagnoses = []diagnosisRow{
 	{Rule{Name: "stalled", Rank: Problem, Within: time.Minute}, "jobs wait, workers have free slots, and nothing is taken", Rule.stalled, Rule.stalledExpression},
 	{Rule{Name: "failing", Rank: Problem, Within: 10 * time.Minute, Attempts: 20, Percent: 20}, "many attempts fail", Rule.failing, Rule.failingExpression},
 	{Rule{Name: "grows", Rank: Warning, Within: 10 * time.Minute, Oldest: 5 * time.Minute}, "the oldest waiting job gets older and older", Rule.grows, Rule.growsExpression},
-}
-
-// DefaultRules returns the table of diagnoses, the worst first.
-func DefaultRules() []Rule {
-	rules := make([]Rule, len(diagnoses))
-	for i, row := range diagnoses {
-		rules[i] = row.Rule
-	}
-	return rules
-}
-
-// mergeRules returns the default rules with other rules in place of those of the same names.
-func mergeRules(others []Rule) ([]Rule, error) {
-	rules := DefaultRules()
-	for _, other := range others {
-		i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == other.Name })
-		if i < 0 {
-			return nil, fmt.Errorf("rule %q: there is no such diagnosis: %w", other.Name, queue.ErrInvalid)
-		}
-		if err := other.validate(); err != nil {
-			return nil, err
-		}
-		rules[i] = other.withDefaults(rules[i])
-	}
-	return rules, nil
-}
-
-// withDefaults returns the rule with those of another one in place of zero values.
-func (r Rule) withDefaults(defaults Rule) Rule {
-	r.Rank = cmp.Or(r.Rank, defaults.Rank)
-	r.Within = cmp.Or(r.Within, defaults.Within)
-	r.Attempts = cmp.Or(r.Attempts, defaults.Attempts)
-	r.Percent = cmp.Or(r.Percent, defaults.Percent)
-	r.Oldest = cmp.Or(r.Oldest, defaults.Oldest)
-	return r
-}
-
-// maxWithin bounds the time that a rule looks back, and so the size of a history.
-const maxWithin = time.Hour
-
-// validate returns an error if a value is out of its range. Zero values stand for defaults.
-func (r Rule) validate() error {
-	switch {
-	case !slices.Contains([]Rank{"", Problem, Warning, Off}, r.Rank):
-		return fmt.Errorf("rule %s: rank %q: want problem, warning or off: %w", r.Name, r.Rank, queue.ErrInvalid)
-	case r.Within < 0 || r.Within > maxWithin:
-		return fmt.Errorf("rule %s: within %s: want up to %s: %w", r.Name, r.Within, maxWithin, queue.ErrInvalid)
-	case r.Percent < 0 || r.Percent > 100:
-		return fmt.Errorf("rule %s: %d percent: want 1 to 100: %w", r.Name, r.Percent, queue.ErrInvalid)
-	case r.Attempts < 0 || r.Oldest < 0:
-		return fmt.Errorf("rule %s: attempts and oldest can't be below zero: %w", r.Name, queue.ErrInvalid)
-	}
-	return nil
 }
 
 // A Diagnosis is a rule that holds for a queue.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +111,47 @@ func TestConfiguredRulesReplaceRows(t *testing.T) {
 	for _, rule := range []Rule{{Name: "none"}, {Name: "grows", Rank: "loud"}, {Name: "grows", Within: -1}, {Name: "grows", Within: 2 * time.Hour}, {Name: "failing", Percent: 101}, {Name: "failing", Attempts: -1}} {
 		if _, err := NewClient(nil, &Config{Rules: []Rule{rule}}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%+v: %v", rule, err)
+		}
+	}
+}
+
+func TestRulesOfAFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]Rule{
+		"":         nil,
+		"failing:": {{Name: "failing", Rank: Problem, Within: 10 * time.Minute, Attempts: 20, Percent: 20}},
+		"grows: {rank: off}\nfailing: {attempts: 100, percent: 5, within: 5m}": {
+			{Name: "failing", Rank: Problem, Within: 5 * time.Minute, Attempts: 100, Percent: 5},
+			{Name: "grows", Rank: Off, Within: 10 * time.Minute, Oldest: 5 * time.Minute},
+		},
+		"grows:\n  oldest: 2h\n  rank: problem": {{Name: "grows", Rank: Problem, Within: 10 * time.Minute, Oldest: 2 * time.Hour}},
+	} {
+		rules, err := ParseRules([]byte(text))
+		if err != nil || !slices.Equal(rules, want) {
+			t.Errorf("%q: %v, %v", text, rules, err)
+		}
+		if _, err := NewClient(nil, &Config{Rules: rules}); err != nil {
+			t.Error(err)
+		}
+	}
+	for text, want := range map[string]string{
+		"[]":                      "mapping",
+		"a: b: c":                 "[1:4]",
+		"fail: {}":                `rule "fail": there is only unserved, stalled, failing, grows`,
+		"failing: {percents: 3}":  `percents "3": a rule has rank,`,
+		"failing: {percent: 5.5}": `percent "5.5": want a whole number`,
+		"failing: {percent: 0}":   "percent 0: want 1 to 100",
+		"failing: {attempts: 0}":  "attempts 0: want 1 or more",
+		"failing: {within: 3}":    `within "3": want a length of time`,
+		"failing: {within: 1s}":   "within 1s: want 1m0s to 1h0m0s",
+		"unserved: {percent: 3}":  "it has no attempts and no percent",
+		"failing: {oldest: 1h}":   "it has no oldest",
+		"grows: {oldest: 1ms}":    "oldest 1ms: want 1s or more",
+		"grows: {rank: ok}":       `rank "ok": want problem, warning or off`,
+		"grows: {}\ngrows: {}":    "already defined",
+	} {
+		if _, err := ParseRules([]byte(text)); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

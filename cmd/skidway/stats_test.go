@@ -3,11 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/redis/go-redis/v9"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers/stats"
 )
@@ -35,10 +41,27 @@ func addStats(t testing.TB, client *queue.Client, name, id string) {
 func TestQueuesStatsPrintsLinesAndKinds(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
+	server := d.serve([]string{"view:*"})
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, os.WriteFile(token, []byte(server.token), 0o600))
 	d.add("slow", queue.Options{})
 	addStats(t, d.client, "mail", "mail:0:n1-0")
+	for name, flags := range map[string][]string{"directly": {"--redis", d.url}, "through a server": {"--server", server.url, "--token", "@" + token}} {
+		t.Run(name, func(t *testing.T) { testQueuesStats(t, flags) })
+	}
+}
+
+func testQueuesStats(t *testing.T, flags []string) {
+	must := func(args ...string) outcome {
+		t.Helper()
+		o := inProcess(t, append(args, flags...))
+		if o.code != 0 {
+			t.Fatalf("%+v", o)
+		}
+		return o
+	}
 	for _, back := range []string{"hour", "day", "month"} {
-		table := d.must("queues", "stats", "mail", "--range", back, "-o", "table").stdout
+		table := must("queues", "stats", "mail", "--range", back, "-o", "table").stdout
 		hasLine(t, table, "done        3  ·")
 		hasLine(t, table, "failed      1", "·█")
 		hasLine(t, table, "waiting     -")
@@ -49,8 +72,8 @@ func TestQueuesStatsPrintsLinesAndKinds(t *testing.T) {
 			}
 		}
 	}
-	hasLine(t, d.must("queues", "stats", "mail", "--kind", "mail", "-o", "table").stdout, "done        0")
-	rows := strings.Split(strings.TrimSpace(d.must("queues", "stats", "mail", "--range", "day", "-o", "csv").stdout), "\n")
+	hasLine(t, must("queues", "stats", "mail", "--kind", "mail", "-o", "table").stdout, "done        0")
+	rows := strings.Split(strings.TrimSpace(must("queues", "stats", "mail", "--range", "day", "-o", "csv").stdout), "\n")
 	if len(rows) != 97 || !strings.HasPrefix(rows[0], "time,done,failed,dead,discarded,cancelled,run_mean_seconds,") {
 		t.Errorf("%d rows: %s", len(rows), rows[0])
 	}
@@ -62,15 +85,50 @@ func TestQueuesStatsPrintsLinesAndKinds(t *testing.T) {
 		Kinds        []struct{ Kind string }
 		Buckets      []struct{ Done int64 }
 	}
-	if err := json.Unmarshal([]byte(d.must("queues", "stats", "mail", "-o", "json").stdout), &object); err != nil {
+	if err := json.Unmarshal([]byte(must("queues", "stats", "mail", "-o", "json").stdout), &object); err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprintln(object.Queue, object.Range, object.Kinds, len(object.Buckets)) != "mail hour [{slow} {mail}] 60\n" {
 		t.Errorf("%+v", object)
 	}
-	if o := d.run("queues", "stats", "none"); o.code != 1 || !strings.Contains(o.stderr, "there is no queue none, only mail") {
+	if o := inProcess(t, append([]string{"queues", "stats", "none"}, flags...)); o.code != 1 || !strings.Contains(o.stderr, "there is no queue none, only mail") {
 		t.Errorf("%+v", o)
 	}
+}
+
+func TestRulesOfDiagnosesAreThoseOfAFile(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	db, err := rdb.Open(t.Context(), d.url, rdb.Options{})
+	put(t, err)
+	defer func() { _ = db.Close() }()
+	put(t, db.XAdd(t.Context(), &redis.XAddArgs{
+		Stream: db.Prefix() + ":{mail:0}:2:normal:fresh", ID: fmt.Sprintf("%d-0", time.Now().Add(-10*time.Minute).UnixMilli()), Values: []string{"kind", "slow"},
+	}).Err())
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	put(t, os.WriteFile(rules, []byte("unserved: {within: 5m, rank: warning}\n"), 0o600))
+	const found = "warning: unserved: jobs wait and no worker serves the queue since "
+	if o := d.must("queues", "show", "mail", "-o", "table"); !strings.Contains(o.stdout, "problem: unserved") {
+		t.Errorf("by the default rules: %s", o.stdout)
+	}
+	if o := d.must("queues", "show", "mail", "-o", "table", "--rules", rules); !strings.Contains(o.stdout, found) {
+		t.Errorf("by its rules: %s", o.stdout)
+	}
+	server := d.serve([]string{"view:*"}, "--rules", rules)
+	if code, text := server.do("GET", "/api/v1/queues/mail", ""); code != 200 || !strings.Contains(text, `"name":"unserved","rank":"warning"`) {
+		t.Errorf("%d %s", code, text)
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, os.WriteFile(token, []byte(server.token), 0o600))
+	throughServer := []string{"queues", "show", "mail", "-o", "table", "--server", server.url, "--token", "@" + token}
+	if o := inProcess(t, throughServer); !strings.Contains(o.stdout, found) {
+		t.Errorf("%+v", o)
+	}
+	d.ends(inProcess(t, append(throughServer, "--rules", rules)), cli.ExitUsage, "the server has rules of its own")
+	d.ends(d.run("serve", "--rules", "none.yaml"), cli.ExitUsage, "--rules: open none.yaml")
+	put(t, os.WriteFile(rules, []byte("failing: {rank: loud}\n"), 0o600))
+	d.ends(d.run("dash", "--rules", rules), cli.ExitUsage, `rule failing: rank "loud": want problem, warning or off`)
+	d.ends(d.run("worker", "--serve", "127.0.0.1:0", "--rules", rules), cli.ExitUsage, `rule failing: rank "loud"`)
 }
 
 func TestErrorsAreListedAndShownInGroups(t *testing.T) {

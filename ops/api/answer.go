@@ -289,7 +289,8 @@ func attemptsOf(c *stats.Counts) AttemptCounts {
 	}
 }
 
-func statisticsOf(series *stats.Series, kind string) *Statistics {
+// StatisticsOf returns the answer with the statistics of a series, of one kind or of all for "".
+func StatisticsOf(series *stats.Series, kind string) *Statistics {
 	answer := &Statistics{Queue: series.Queue, Range: string(series.Range), Width: Duration(series.Width), AsOf: utc(series.Now), Kinds: []KindCounts{}, Buckets: []StatsBucket{}}
 	kinds := series.Kinds()
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {

@@ -79,7 +79,7 @@ func queueStats(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statisticsOf(series, c.query.Get("kind")), nil
+	return StatisticsOf(series, c.query.Get("kind")), nil
 }
 
 func queueErrors(ctx context.Context, c *call) (any, error) {

@@ -118,13 +118,19 @@ func queuesShow(a *cli.App) *cobra.Command {
 		Short: "Shows a queue, and why its jobs do not run",
 		Long: `Shows the state of a queue, its counters of the last days, and why its jobs do
 not run, if they do not: the queue is paused, no worker serves it, its workers
-are quiet or busy, or all its jobs are delayed.`,
+are quiet or busy, or all its jobs are delayed. It also names the diagnoses that
+hold, by the rules that "skidway config alerts --help" describes.`,
 		Example: `  skidway queues show mail
   skidway queues show mail -o json`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
+	rules := cli.RulesFlag(c.Flags())
 	output := cli.OutputFlag(a, c)
 	return runService(a, c, func(ctx context.Context, client service, args []string) error {
+		client, err := withRules(client, c.Flags().Changed("rules"), rules)
+		if err != nil {
+			return err
+		}
 		report, err := client.Report(ctx, args[0])
 		if err != nil {
 			return err
@@ -135,6 +141,23 @@ are quiet or busy, or all its jobs are delayed.`,
 		view := newQueueView(report)
 		return a.Print(output.Word, view.table, view.csv, view.json)
 	})
+}
+
+// withRules returns a service whose diagnoses follow rules. A server has its own.
+func withRules(s service, given bool, rules func() ([]ops.Rule, error)) (service, error) {
+	d, isDirect := s.(direct)
+	if !isDirect {
+		if given {
+			return nil, cli.WrongUsage("--rules: the server has rules of its own: give them to 'skidway serve'")
+		}
+		return s, nil
+	}
+	own, err := rules()
+	if err != nil {
+		return nil, err
+	}
+	d.ops, err = ops.NewClient(d.Client, &ops.Config{Rules: own})
+	return d, err
 }
 
 // A queueView prints one queue.

@@ -1,10 +1,10 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +13,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/ops"
+	"skidway/ops/api"
 	"skidway/workers/stats"
 )
 
@@ -42,158 +43,130 @@ there are many. worker.stats in their configuration sets how much they count.`,
 	cli.Complete(c, "range", back.Words...)
 	c.Flags().StringVar(&kind, "kind", "", "only attempts at jobs of this `KIND`")
 	output := cli.OutputFlag(a, c)
-	c.PreRunE = func(*cobra.Command, []string) error { return a.NeedsRedis() }
-	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
-		series, err := client.Stats(ctx, args[0], stats.Range(back.Word))
+	return runService(a, c, func(ctx context.Context, client service, args []string) error {
+		statistics, err := client.Statistics(ctx, args[0], stats.Range(back.Word), kind)
 		if err != nil {
 			return err
 		}
-		view := &statsView{series, kind}
+		view := &statsView{statistics}
 		return a.Print(output.Word, view.table, view.csv, view.json)
 	})
 }
 
-// A statsView prints a series, of all kinds or of one.
-type statsView struct {
-	*stats.Series
-	kind string
-}
-
-// A statsRow is a bucket with the counts that are printed.
-type statsRow struct {
-	*stats.Bucket
-	counts *stats.Counts
-}
-
-func (v *statsView) rows() []statsRow {
-	rows := make([]statsRow, len(v.Buckets))
-	for i := range v.Buckets {
-		rows[i] = statsRow{&v.Buckets[i], v.Buckets[i].Total(v.kind)}
-	}
-	return rows
-}
+// A statsView prints statistics.
+type statsView struct{ *api.Statistics }
 
 // countColumns are the columns of counts. Times are in seconds.
-var countColumns = cli.View[*stats.Counts]{
-	{Key: "done", Head: "DONE", Right: true, Value: func(c *stats.Counts) any { return c.Done }},
-	{Key: "failed", Head: "FAILED", Right: true, Value: func(c *stats.Counts) any { return c.Failed }},
-	{Key: "dead", Head: "DEAD", Right: true, Value: func(c *stats.Counts) any { return c.Dead }},
-	{Key: "discarded", Value: func(c *stats.Counts) any { return c.Discarded }},
-	{Key: "cancelled", Value: func(c *stats.Counts) any { return c.Cancelled }},
-	timeColumn("run_mean_seconds", "", func(c *stats.Counts) time.Duration { return c.Run.Mean() }),
-	timeColumn("run_p50_seconds", "RUN 50%", func(c *stats.Counts) time.Duration { return c.Run.Quantile(0.5) }),
-	timeColumn("run_p95_seconds", "95%", func(c *stats.Counts) time.Duration { return c.Run.Quantile(0.95) }),
-	timeColumn("wait_mean_seconds", "", func(c *stats.Counts) time.Duration { return c.Wait.Mean() }),
-	timeColumn("wait_p50_seconds", "WAIT 50%", func(c *stats.Counts) time.Duration { return c.Wait.Quantile(0.5) }),
-	timeColumn("wait_p95_seconds", "95%", func(c *stats.Counts) time.Duration { return c.Wait.Quantile(0.95) }),
+var countColumns = cli.View[api.AttemptCounts]{
+	{Key: "done", Head: "DONE", Right: true, Value: func(c api.AttemptCounts) any { return c.Done }},
+	{Key: "failed", Head: "FAILED", Right: true, Value: func(c api.AttemptCounts) any { return c.Failed }},
+	{Key: "dead", Head: "DEAD", Right: true, Value: func(c api.AttemptCounts) any { return c.Dead }},
+	{Key: "discarded", Value: func(c api.AttemptCounts) any { return c.Discarded }},
+	{Key: "cancelled", Value: func(c api.AttemptCounts) any { return c.Cancelled }},
+	timeColumn("run_mean_seconds", "", func(c api.AttemptCounts) api.Duration { return c.RunMean }),
+	timeColumn("run_p50_seconds", "RUN 50%", func(c api.AttemptCounts) api.Duration { return c.RunP50 }),
+	timeColumn("run_p95_seconds", "95%", func(c api.AttemptCounts) api.Duration { return c.RunP95 }),
+	timeColumn("wait_mean_seconds", "", func(c api.AttemptCounts) api.Duration { return c.WaitMean }),
+	timeColumn("wait_p50_seconds", "WAIT 50%", func(c api.AttemptCounts) api.Duration { return c.WaitP50 }),
+	timeColumn("wait_p95_seconds", "95%", func(c api.AttemptCounts) api.Duration { return c.WaitP95 }),
 }
 
-func timeColumn(key, head string, value func(*stats.Counts) time.Duration) cli.Column[*stats.Counts] {
-	return cli.Column[*stats.Counts]{
-		Key: key, Head: head, Right: true, Value: func(c *stats.Counts) any { return value(c).Seconds() },
-		Cell: func(c *stats.Counts) string { return ops.Age(value(c).Round(time.Millisecond)) },
+func timeColumn(key, head string, value func(api.AttemptCounts) api.Duration) cli.Column[api.AttemptCounts] {
+	return cli.Column[api.AttemptCounts]{
+		Key: key, Head: head, Right: true, Value: func(c api.AttemptCounts) any { return seconds(value(c)) },
+		Cell: func(c api.AttemptCounts) string { return ops.Age(time.Duration(value(c)).Round(time.Millisecond)) },
 	}
 }
 
+func seconds(d api.Duration) float64 { return time.Duration(d).Seconds() }
+
 // gauge returns a column that is empty where there was no sample.
-func gauge(key string, value func(statsRow) any) cli.Column[statsRow] {
-	return cli.Column[statsRow]{Key: key, Value: func(r statsRow) any {
-		if !r.Sampled {
+func gauge(key string, value func(api.StatsBucket) any) cli.Column[api.StatsBucket] {
+	return cli.Column[api.StatsBucket]{Key: key, Value: func(b api.StatsBucket) any {
+		if b.Added == nil {
 			return nil
 		}
-		return value(r)
+		return value(b)
 	}}
 }
 
-var statsRowView = slices.Concat(
-	cli.View[statsRow]{{Key: "time", Value: func(r statsRow) any { return r.Start }}},
-	cli.Of(countColumns, func(r statsRow) *stats.Counts { return r.counts }),
-	cli.View[statsRow]{
-		gauge("added", func(r statsRow) any { return r.Added }),
-		gauge("max_waiting", func(r statsRow) any { return r.Waiting }),
-		gauge("max_active", func(r statsRow) any { return r.Active }),
-		gauge("max_oldest_seconds", func(r statsRow) any { return r.Oldest.Seconds() }),
-		gauge("delayed_jobs", func(r statsRow) any { return r.Delayed }),
-		gauge("dead_jobs", func(r statsRow) any { return r.Dead }),
+var bucketView = slices.Concat(
+	cli.View[api.StatsBucket]{{Key: "time", Value: func(b api.StatsBucket) any { return b.Time }}},
+	cli.Of(countColumns, func(b api.StatsBucket) api.AttemptCounts { return b.AttemptCounts }),
+	cli.View[api.StatsBucket]{
+		gauge("added", func(b api.StatsBucket) any { return *b.Added }),
+		gauge("max_waiting", func(b api.StatsBucket) any { return *b.Waiting }),
+		gauge("max_active", func(b api.StatsBucket) any { return *b.Active }),
+		gauge("max_oldest_seconds", func(b api.StatsBucket) any { return seconds(*b.Oldest) }),
+		gauge("delayed_jobs", func(b api.StatsBucket) any { return *b.DelayedJobs }),
+		gauge("dead_jobs", func(b api.StatsBucket) any { return *b.DeadJobs }),
 	},
 )
 
-// A kindRow has the counts of a kind.
-type kindRow struct {
-	kind string
-	*stats.Counts
-}
-
 var kindView = append(
-	cli.View[kindRow]{{Key: "kind", Head: "KIND", Value: func(r kindRow) any { return r.kind }, Cell: func(r kindRow) string { return cli.Cut(r.kind, 24) }}},
-	cli.Of(countColumns, func(r kindRow) *stats.Counts { return r.Counts })...,
+	cli.View[api.KindCounts]{{Key: "kind", Head: "KIND", Value: func(k api.KindCounts) any { return k.Kind }, Cell: func(k api.KindCounts) string { return cli.Cut(k.Kind, 24) }}},
+	cli.Of(countColumns, func(k api.KindCounts) api.AttemptCounts { return k.AttemptCounts })...,
 )
 
 // kinds returns the counts by kind, the kind with the most attempts first.
-func (v *statsView) kinds() (rows []kindRow) {
-	kinds := v.Kinds()
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if v.kind == "" || v.kind == kind {
-			rows = append(rows, kindRow{kind, kinds[kind]})
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b kindRow) int { return int(b.Attempts() - a.Attempts()) })
-	return rows
+func (v *statsView) kinds() []api.KindCounts {
+	return slices.SortedStableFunc(slices.Values(v.Kinds), func(a, b api.KindCounts) int {
+		return cmp.Compare(b.Done+b.Failed, a.Done+a.Failed)
+	})
 }
 
 func (v *statsView) csv(out io.Writer) error {
-	return cli.WriteCSV(out, statsRowView.CSV(v.rows()))
+	return cli.WriteCSV(out, bucketView.CSV(v.Buckets))
 }
 
 func (v *statsView) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
-		{Key: "queue", Value: v.Queue}, {Key: "range", Value: v.Range}, {Key: "bucket_seconds", Value: v.Width.Seconds()},
-		{Key: "time", Value: v.Now.UTC()}, {Key: "kinds", Value: kindView.Objects(v.kinds())}, {Key: "buckets", Value: statsRowView.Objects(v.rows())},
+		{Key: "queue", Value: v.Queue}, {Key: "range", Value: v.Range}, {Key: "bucket_seconds", Value: seconds(v.Width)},
+		{Key: "time", Value: v.AsOf}, {Key: "kinds", Value: kindView.Objects(v.kinds())}, {Key: "buckets", Value: bucketView.Objects(v.Buckets)},
 	})
 }
 
 // perColumn is the number of buckets in one column of a line, so that lines fit in 80 columns.
-var perColumn = map[stats.Range]int{stats.Hour: 1, stats.Day: 2, stats.Month: 3}
+var perColumn = map[string]int{string(stats.Hour): 1, string(stats.Day): 2, string(stats.Month): 3}
 
 // A statsLine is a line of a table: values of all buckets, of which a negative one is not known.
 type statsLine struct {
 	name  string
 	sum   bool // the line shows sums; else the highest values
-	value func(statsRow) float64
+	value func(api.StatsBucket) float64
 	text  func(float64) string // nil: a number
 }
 
 // sampled returns a value of samples.
-func sampled(value func(statsRow) float64) func(statsRow) float64 {
-	return func(r statsRow) float64 {
-		if !r.Sampled {
+func sampled(value func(api.StatsBucket) float64) func(api.StatsBucket) float64 {
+	return func(b api.StatsBucket) float64 {
+		if b.Added == nil {
 			return -1
 		}
-		return value(r)
+		return value(b)
 	}
 }
 
 var statsLines = []statsLine{
-	{name: "done", sum: true, value: func(r statsRow) float64 { return float64(r.counts.Done) }},
-	{name: "failed", sum: true, value: func(r statsRow) float64 { return float64(r.counts.Failed) }},
-	{name: "dead", sum: true, value: func(r statsRow) float64 { return float64(r.counts.Dead) }},
-	{name: "added", sum: true, value: sampled(func(r statsRow) float64 { return float64(r.Added) })},
-	{name: "waiting", value: sampled(func(r statsRow) float64 { return float64(r.Waiting) })},
-	{name: "active", value: sampled(func(r statsRow) float64 { return float64(r.Active) })},
+	{name: "done", sum: true, value: func(b api.StatsBucket) float64 { return float64(b.Done) }},
+	{name: "failed", sum: true, value: func(b api.StatsBucket) float64 { return float64(b.Failed) }},
+	{name: "dead", sum: true, value: func(b api.StatsBucket) float64 { return float64(b.Dead) }},
+	{name: "added", sum: true, value: sampled(func(b api.StatsBucket) float64 { return float64(*b.Added) })},
+	{name: "waiting", value: sampled(func(b api.StatsBucket) float64 { return float64(*b.Waiting) })},
+	{name: "active", value: sampled(func(b api.StatsBucket) float64 { return float64(*b.Active) })},
 	{
-		name: "oldest", value: sampled(func(r statsRow) float64 { return r.Oldest.Seconds() }),
+		name: "oldest", value: sampled(func(b api.StatsBucket) float64 { return seconds(*b.Oldest) }),
 		text: func(seconds float64) string { return ops.Age(time.Duration(seconds * float64(time.Second))) },
 	},
 }
 
 func (v *statsView) table(out io.Writer) error {
-	rows := v.rows()
-	first := v.Buckets[0].Start.Local().Format("2006-01-02 15:04")
+	first := v.Buckets[0].Time.Local().Format("2006-01-02 15:04")
 	if _, err := fmt.Fprintf(out, "%s since %s: sums; waiting, active, oldest: highest\n", cli.Cut(v.Queue, 20), first); err != nil {
 		return err
 	}
 	for _, line := range statsLines {
-		total, columns := line.columns(rows, perColumn[v.Range])
+		total, columns := line.columns(v.Buckets, perColumn[v.Range])
 		text := "-"
 		switch {
 		case total < 0: // it is not known
@@ -217,7 +190,7 @@ func (v *statsView) table(out io.Writer) error {
 }
 
 // columns returns the sum or maximum of all rows, and that of each n rows, -1 where none is known.
-func (l *statsLine) columns(rows []statsRow, n int) (total float64, columns []float64) {
+func (l *statsLine) columns(rows []api.StatsBucket, n int) (total float64, columns []float64) {
 	join := func(a, b float64) float64 {
 		if l.sum && a >= 0 && b >= 0 {
 			return a + b

@@ -12,8 +12,10 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/cmd/skidway/internal/remote"
 	"skidway/ops"
+	"skidway/ops/api"
 	"skidway/queue"
 	"skidway/workers/kinds"
+	"skidway/workers/stats"
 )
 
 // A service answers for the queues of a Redis: [direct], or through a server ([viaServer]).
@@ -23,6 +25,7 @@ type service interface {
 	Now(ctx context.Context, name string) (time.Time, error)       // of a queue, which must exist
 	Statuses(context.Context, []string) ([]ops.QueueStatus, error) // of all queues for nil
 	Report(ctx context.Context, name string) (*ops.Report, error)  // of a queue
+	Statistics(ctx context.Context, name string, back stats.Range, kind string) (*api.Statistics, error)
 	Pause(ctx context.Context, name, note string) (queue.Depth, error)
 	Resume(ctx context.Context, name string) (queue.Depth, error)
 	Retention(ctx context.Context, name string) (queue.Retention, error) // IfVersion is its version
@@ -124,6 +127,14 @@ func (d direct) Statuses(ctx context.Context, names []string) ([]ops.QueueStatus
 
 func (d direct) Report(ctx context.Context, name string) (*ops.Report, error) {
 	return d.ops.Report(ctx, name)
+}
+
+func (d direct) Statistics(ctx context.Context, name string, back stats.Range, kind string) (*api.Statistics, error) {
+	series, err := d.ops.Stats(ctx, name, back)
+	if err != nil {
+		return nil, err
+	}
+	return api.StatisticsOf(series, kind), nil
 }
 
 func (d direct) Pause(ctx context.Context, name, note string) (queue.Depth, error) {

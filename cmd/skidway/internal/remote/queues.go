@@ -11,6 +11,7 @@ import (
 	"skidway/ops"
 	"skidway/ops/api"
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // Queues returns the names of the queues that the token may see, in alphabetical order.
@@ -76,6 +77,16 @@ func (c *Client) Report(ctx context.Context, name string) (*ops.Report, error) {
 		return nil, c.known(ctx, name, err)
 	}
 	return reportOf(report), nil
+}
+
+// Statistics returns the statistics of a queue, of one kind of jobs or of all for "".
+func (c *Client) Statistics(ctx context.Context, name string, back stats.Range, kind string) (*api.Statistics, error) {
+	query := url.Values{"range": {string(back)}}
+	if kind != "" {
+		query.Set("kind", kind)
+	}
+	answer, err := get[api.Statistics](ctx, c.server, path("queues", name, "stats"), query)
+	return &answer, c.known(ctx, name, err)
 }
 
 // Pause pauses a queue and returns its state.

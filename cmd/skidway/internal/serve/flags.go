@@ -18,7 +18,8 @@ type Flags struct {
 	listener access.Listener
 	gate     access.GateConfig
 	proxies  []string
-	redact   ops.Redact
+	ops      ops.Config
+	rules    func() ([]ops.Rule, error)
 	file     string // with hooks
 	hooks    *access.Hooks
 	own      *pflag.FlagSet // all but the addresses
@@ -35,9 +36,10 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	f.own.StringArrayVar(&f.proxies, "proxy", nil, "`CIDR` of proxies whose X-Forwarded-For is believed (repeatable)")
 	f.own.StringVar(&f.gate.AuthHeader, "auth-header", "", "`NAME` of the header in which a proxy sends the user")
 	f.own.StringVar(&f.gate.BasePath, "base-path", "", "`PATH` below which all is, such as /skidway")
-	f.own.StringSliceVar(&f.redact.Keys, "redact", ops.DefaultRedactKeys, "`NAMES` of values in args, results and headers that are hidden; empty: none (default passwords, tokens and others)")
+	f.own.StringSliceVar(&f.ops.Redact.Keys, "redact", ops.DefaultRedactKeys, "`NAMES` of values in args, results and headers that are hidden; empty: none (default passwords, tokens and others)")
 	f.own.Lookup("redact").DefValue = "[]" // the list is long
-	f.own.StringArrayVar(&f.redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
+	f.own.StringArrayVar(&f.ops.Redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
+	f.rules = cli.RulesFlag(f.own)
 	f.own.BoolVar(&f.gate.NoLogin, "no-login", false, "local requests need no login")
 	f.own.BoolVar(&f.gate.ReadOnly, "read-only", false, "refuse all changes")
 	flags.AddFlagSet(f.own)
@@ -49,7 +51,7 @@ func (f *Flags) AddHooks(flags *pflag.FlagSet) {
 	flags.AddFlag(f.own.Lookup("hooks"))
 }
 
-// Complete checks the flags, opens the file of the users, and reads that of the hooks.
+// Complete checks the flags, opens the file of the users, and reads those of the rules and the hooks.
 func (f *Flags) Complete(logger *slog.Logger) error {
 	if f.API == "" && f.Dash == "" {
 		return f.refuseAll()
@@ -72,6 +74,11 @@ func (f *Flags) Complete(logger *slog.Logger) error {
 			return err
 		}
 	}
+	rules, err := f.rules()
+	if err != nil {
+		return err
+	}
+	f.ops.Rules = rules
 	if f.file != "" {
 		if f.API == "" {
 			return cli.WrongUsage("--hooks is for a server of the API: give --serve too")

@@ -55,7 +55,7 @@ func (f *Flags) Listen(c Config) (*Servers, error) {
 		return nil, err
 	}
 	s := &Servers{flags: f, config: c}
-	if s.ops, err = ops.NewClient(queues, &ops.Config{Redact: f.redact}); err != nil {
+	if s.ops, err = ops.NewClient(queues, &f.ops); err != nil {
 		return nil, err
 	}
 	if f.API != "" {

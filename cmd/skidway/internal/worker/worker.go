@@ -17,6 +17,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/cmd/skidway/internal/serve"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -205,12 +206,13 @@ func tuneGC() {
 // ConfigCommand returns the command "config".
 func ConfigCommand(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
-		Use:     "config",
-		Short:   "Checks the configuration of a worker",
-		Long:    "Checks the configuration of \"skidway worker\": a YAML file and the environment.",
+		Use:   "config",
+		Short: "Checks the configuration of a worker",
+		Long: `Checks the configuration of "skidway worker", a YAML file and the environment,
+and prints alerting rules for Prometheus.`,
 		Example: "  skidway config check /etc/skidway.yaml",
 	})
-	c.AddCommand(configCheck(a), configVariables(a))
+	c.AddCommand(configCheck(a), configVariables(a), configAlerts(a))
 	return c
 }
 
@@ -239,6 +241,41 @@ with 2 then.)`,
 		}
 		a.Console.Notice("%s is valid: queues %v, kinds %v, schedules %d", args[0], queueNames(config), kinds, len(config.Schedules))
 		return nil
+	})
+	return c
+}
+
+func configAlerts(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "alerts",
+		Short: "Prints alerting rules for Prometheus",
+		Long: `Prints alerting rules for Prometheus, in YAML: an alert for each diagnosis, as
+"skidway queues show" and the dashboard make it from the same rules. They need
+the metrics of a worker or a server with --queue-metrics.
+
+--rules names a file with the rules that are not the default ones. Each has a
+rank (problem, warning, or off), and the time within which it must hold (1m to
+1h). These are the defaults:
+
+  unserved: {rank: problem, within: 1m}
+  stalled: {rank: problem, within: 1m}
+  failing: {rank: problem, within: 10m, attempts: 20, percent: 20}
+  grows: {rank: warning, within: 10m, oldest: 5m}`,
+		Example: `  skidway config alerts > alerts.yaml
+  skidway config alerts --rules rules.yaml > alerts.yaml`,
+		Args: cobra.NoArgs,
+	}
+	rules := cli.RulesFlag(c.Flags())
+	c.RunE = cli.Action(func(*cobra.Command, []string) error {
+		own, err := rules()
+		if err != nil {
+			return err
+		}
+		client, err := ops.NewClient(nil, &ops.Config{Rules: own})
+		if err != nil {
+			return err
+		}
+		return a.Write(client.AlertRules)
 	})
 	return c
 }
