@@ -263,15 +263,21 @@ func TestExportQuotesFormulasAndEndsAfter10000(t *testing.T) {
 	if len(rows) != 10_001 || rows[1][13] != "'=cmd|' /C calc'!A0" {
 		t.Errorf("%d rows, %q", len(rows), rows[1])
 	}
+	if rest := into[api.List[api.Job]](f.send(f.request("GET", f.rest(a), nil), 200)); len(rest.Items) != 1 || !rest.Complete {
+		t.Errorf("%+v", rest)
+	}
+}
+
+// rest returns the path of the rest of an export.
+func (f *fixture) rest(a answer) string {
+	f.Helper()
 	link := a.Trailer.Get("Link")
 	path, found := strings.CutPrefix(link, "<")
 	path, _, _ = strings.Cut(path, ">")
 	if !found {
-		t.Fatalf("Link %q", link)
+		f.Fatalf("Link %q", link)
 	}
-	if rest := into[api.List[api.Job]](f.send(f.request("GET", path, nil), 200)); len(rest.Items) != 1 || !rest.Complete {
-		t.Errorf("%+v", rest)
-	}
+	return path
 }
 
 func TestExportEndsInTimeWithTheRest(t *testing.T) {
@@ -288,8 +294,11 @@ func TestExportEndsInTimeWithTheRest(t *testing.T) {
 	r = r.WithContext(ctx)
 	r.Header.Set("Accept", "application/x-ndjson")
 	a := f.send(r, 200)
-	if n := strings.Count(a.text, "\n"); n != 500 || a.Trailer.Get("Link") == "" {
-		t.Errorf("%d jobs, Link %q", n, a.Trailer.Get("Link"))
+	first := strings.Count(a.text, "\n") // fewer than 500 where reading them takes long
+	r = f.request("GET", f.rest(a), nil)
+	r.Header.Set("Accept", "application/x-ndjson")
+	if rest := strings.Count(f.send(r, 200).text, "\n"); first > 500 || first+rest != 501 {
+		t.Errorf("%d jobs and %d", first, rest)
 	}
 }
 
