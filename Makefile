@@ -37,10 +37,10 @@ race: redis chromium ## run all tests with the race detector
 
 # They are not vetted: lint does that.
 race-libraries:
-	go test -race -vet=off -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
+	go test -race -vet=off -timeout 30m $$(go list ./... | grep -v /cmd/skidway)
 
 race-command: # most of its tests wait for processes
-	go test -race -vet=off -timeout 20m -parallel 6 ./cmd/skidway/...
+	go test -race -vet=off -timeout 30m -parallel 6 ./cmd/skidway/...
 
 # versitygw takes minutes to build the first time; afterwards Go's cache has it.
 s3: build ## test the reading of buckets against a versitygw that it builds

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +70,11 @@ func TestInternalTypesOfADeclarationAreFound(t *testing.T) {
 // importPublic returns the packages that other modules may import.
 func importPublic(t *testing.T) []*types.Package {
 	t.Helper()
-	output, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}", "./...").Output()
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}"}
+	if built, ok := debug.ReadBuildInfo(); ok && slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race") // so it compiles nothing anew
+	}
+	output, err := exec.Command("go", append(args, "./...")...).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

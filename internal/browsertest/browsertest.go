@@ -35,8 +35,8 @@ import (
 //go:embed axe.min.js.gz
 var axe string
 
-// timeout bounds the life of a Chromium.
-const timeout = 5 * time.Minute
+// timeout bounds the life of a Chromium, which serves all tests of a package.
+const timeout = 15 * time.Minute
 
 // Start starts Chromium, and returns a context of it that ends with the test. A missing Chromium
 // fails the test.
