@@ -4,6 +4,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The binary tells its version; a tree without history says "devel".
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -X main.version=$(VERSION)
+BUILDFLAGS ?= -trimpath
 
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
@@ -14,7 +15,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/skidway
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
+	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
 
 demo: build ## count made-up logs with the embedded Redis, and write a page; needs nothing but Go
 	@./scripts/demo.sh
@@ -47,12 +48,14 @@ s3: build ## test the reading of buckets against a versitygw that it builds
 	go build -C distribute/s3/versitygw -o ../../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
 	go test -race -timeout 5m -tags versitygw -run Gateway ./distribute/s3
 
+# With -race it reads what the race tests compile.
 lint: ## formatting, vet, staticcheck, luacheck of the scripts
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
-	go vet ./...
-	go vet -C cmd/peerbench ./...
-	go vet -tags versitygw ./distribute/s3
-	go run $(STATICCHECK) ./...
+	go vet -race ./...
+	go vet -C cmd/peerbench -race ./...
+	go vet -race -tags versitygw ./distribute/s3
+	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
+	GOFLAGS=-race bin/staticcheck ./...
 	@./internal/rdb/luacheck.sh
 
 bench: build redis ## measure this machine: logs, the queue and chats, beside bare loops
@@ -87,5 +90,5 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint race ## all that a change must pass
-	@./scripts/fuzz.sh 2s
-	$(MAKE) demo
+	@./scripts/fuzz.sh -race 2s
+	$(MAKE) demo BUILDFLAGS=-race
