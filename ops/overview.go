@@ -19,6 +19,7 @@ import (
 // not be changed.
 type Overview struct {
 	Now    time.Time       // of the latest read, by Redis's clock; zero if nothing has been read
+	ReadAt time.Time       // the same by the local clock
 	Names  int             // queues that there are
 	Queues []*SampledQueue // those of which something is known, by trouble
 
@@ -42,6 +43,14 @@ type Overview struct {
 	AwaySince time.Time
 
 	Troubles []Trouble // the worst first, and of those the newest
+}
+
+// Clock returns the time by Redis's clock, which has gone on like the local one since the latest read.
+func (o *Overview) Clock() time.Time {
+	if o.ReadAt.IsZero() {
+		return o.Now
+	}
+	return o.Now.Add(time.Since(o.ReadAt))
 }
 
 // A SampledQueue is a queue of an overview. Time is when its status was read; zero if it was not
@@ -149,7 +158,7 @@ func (o *Overview) For(may func(name string) bool, all bool) *Overview {
 	if all {
 		return o
 	}
-	part := &Overview{Now: o.Now, Away: o.Away, AwaySince: o.AwaySince}
+	part := &Overview{Now: o.Now, ReadAt: o.ReadAt, Away: o.Away, AwaySince: o.AwaySince}
 	for _, q := range o.Queues {
 		if may(q.Name) {
 			part.Queues = append(part.Queues, q)
