@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"skidway"
 	"skidway/distribute/cuts"
@@ -39,6 +40,7 @@ type page struct {
 
 	overview *ops.Overview
 	changed  <-chan struct{} // closed when there is a later overview
+	now      time.Time       // by Redis's clock
 
 	Settings settings
 	Nonce    string

@@ -175,4 +175,4 @@ func (p *page) LiveIcon() Icon {
 }
 
 // AsOfText returns the time of the figures.
-func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }
+func (p *page) AsOfText() string { return p.AsOf().In(p.Settings.zone).Format("15:04:05") }

@@ -224,6 +224,5 @@ func signalWorker(p *page) (string, message, error) {
 
 // Vanished returns when a worker that vanished was expected to report.
 func (p *page) Vanished(pool queue.PoolInfo) Stamp {
-	at := p.Now().Add(pool.Expires)
-	return p.stamp(at, words.T("time.ago", words.Age(-pool.Expires)))
+	return p.Ago(p.AsOf().Add(pool.Expires), p.Now())
 }
