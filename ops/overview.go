@@ -27,6 +27,7 @@ type Overview struct {
 	Vanished []queue.PoolInfo // that died without a farewell, for an hour or longer
 	Slots    int              // of living workers that take jobs
 	Held     int              // jobs that living workers hold
+	heldBy   map[string]map[string]int
 
 	Schedules []queue.CronScheduleInfo // of all queues, the next first
 	Channels  []SampledChannel
@@ -77,6 +78,9 @@ type SampledQueue struct {
 func (q *SampledQueue) Examined() bool {
 	return q.Err != nil || q.scheduled && q.Done != nil && !q.Time.IsZero()
 }
+
+// Series returns the counts of the last hour, nil if they are not known.
+func (q *SampledQueue) Series() *stats.Series { return q.series }
 
 // An Hour is what became of the jobs of a queue in the last hour.
 type Hour struct{ Added, Done, Failed, Died int64 }
@@ -209,7 +213,7 @@ func (o *Overview) Queue(name string) *SampledQueue {
 
 // setPools sets the workers.
 func (o *Overview) setPools(list poolList) {
-	o.Workers, o.Vanished, o.Slots, o.Held = nil, nil, 0, 0
+	o.Workers, o.Vanished, o.Slots, o.Held, o.heldBy = nil, nil, 0, 0, list.held
 	for _, pool := range list.pools {
 		if pool.Expires < 0 {
 			o.Vanished = append(o.Vanished, pool)

@@ -54,6 +54,7 @@ type Dash struct {
 	audit     *access.Audit
 	streams   stream.Set
 	drawings  drawings
+	lastPages lastPages
 	fleet     sharedFleet
 
 	checkEvery time.Duration // of sessions of open streams, and of their rights

@@ -34,7 +34,7 @@ func (p *page) Now() time.Time {
 }
 
 // AsOf returns the time of the figures, by the same clock.
-func (p *page) AsOf() time.Time { return cmp.Or(p.Overview().Now, p.Now()) }
+func (p *page) AsOf() time.Time { return cmp.Or(p.asOf, p.Overview().Now, p.Now()) }
 
 // overviewRows is the number of queues that the first page lists; the others are on that of all
 // queues.

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -141,8 +142,9 @@ func readingStates(o *ops.Overview) string {
 // Away returns since when Redis does not answer, empty if it does.
 func (p *page) Away() string {
 	text := ""
-	if p.Who != nil && p.Overview().Away != nil {
-		text = words.T("overview.away", p.redisName(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
+	if p.Who != nil && (p.Overview().Away != nil || !p.asOf.IsZero()) {
+		since := cmp.Or(p.Overview().AwaySince, p.Now()) // a page may find it out before the sampler
+		text = words.T("overview.away", p.redisName(), p.Clock(since, p.Now()).Text, p.ClockSeconds(p.AsOf(), p.Now()).Text)
 	}
 	p.recorder.set("away", text)
 	return text
