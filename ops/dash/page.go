@@ -249,6 +249,14 @@ func (v viewer) WhyNot(action, queue string) string {
 	return words.T("role.lacks", words.T("right."+action))
 }
 
+// WhyNotAny returns why a button that needs a right on any queue is disabled, empty if it is not.
+func (v viewer) WhyNotAny(action string) string {
+	if v.MayAny(action) {
+		return ""
+	}
+	return v.WhyNot(action, access.All)
+}
+
 // ReadOnly reports whether changes are refused to all.
 func (v viewer) ReadOnly() bool { return v.Who != nil && v.Who.ReadOnly }
 

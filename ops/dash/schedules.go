@@ -137,6 +137,7 @@ func (f scheduleForm) Shell() string {
 func scheduleFormPage(p *page) error {
 	name, schedule := p.request.FormValue("queue"), p.request.FormValue("name")
 	data := scheduleForm{New: true, Args: "{}", CronScheduleInfo: queue.CronScheduleInfo{CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}}
+	data.Why = p.WhyNotAny(string(access.Admin))
 	p.Title = words.T("schedules.add_title")
 	if schedule != "" {
 		found, err := findSchedule(p, name, schedule)
