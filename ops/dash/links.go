@@ -117,6 +117,16 @@ func (l links) Badge(icon, text string) Badge {
 // plainWord matches what a shell takes as it is.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
+// withFlags returns a command line with those flags of name and value in turn that have a value.
+func withFlags(line []string, flags ...string) []string {
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			line = append(line, "--"+flags[i], flags[i+1])
+		}
+	}
+	return line
+}
+
 // command returns the command line of skidway that does what a page does. Words that a shell would not take
 // as they are, such as names from Redis, are quoted.
 func command(parts ...string) string {
