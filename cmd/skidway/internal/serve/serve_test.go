@@ -212,6 +212,23 @@ func TestAuditIsFiltered(t *testing.T) {
 	}
 }
 
+func TestUserIsNotChangedWithoutRedis(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	file := filepath.Join(f.folder, "users.yaml")
+	f.must(f.run("correct horse", "user", "add", "ada", "--role", "view", "--users", file))
+	f.url = "unix://" + filepath.Join(f.folder, "none.sock")
+	for _, args := range [][]string{{"add", "bob", "--role", "view"}, {"password", "ada"}, {"remove", "ada"}} {
+		_, stderr, code := f.run("correct horse", append(append([]string{"user"}, args...), "--users", file)...)
+		if code != cli.ExitUnreachable || !strings.Contains(stderr, "users.yaml is unchanged, because a change must be in the audit first (without Redis, edit the file") {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+	if users, err := access.ReadUsers(file); err != nil || len(users) != 1 || users[0].Name != "ada" {
+		t.Errorf("the users are %+v, %v", users, err)
+	}
+}
+
 func TestChangeWithoutAnEntryIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
