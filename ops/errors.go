@@ -87,7 +87,7 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 			report.Unreadable = append(report.Unreadable, err)
 		}
 		for _, group := range found[i] {
-			if group = c.redactor.group(group); f.matches(group) {
+			if group = c.redactor.group(group); f.Matches(group) {
 				found := dayOf(name, group, f.HoursBack)
 				if found.New = group.First.After(f.Since); found.New {
 					report.New++
@@ -105,7 +105,8 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 	return report, nil
 }
 
-func (f ErrorFilter) matches(group stats.ErrorGroup) bool {
+// Matches reports whether the filter selects a group.
+func (f ErrorFilter) Matches(group stats.ErrorGroup) bool {
 	text := strings.ToLower(f.Text)
 	return (f.Until.IsZero() || !group.First.After(f.Until)) && (f.Kind == "" || f.Kind == group.Kind) && (strings.Contains(strings.ToLower(group.Shape), text) || strings.Contains(strings.ToLower(group.Error), text))
 }

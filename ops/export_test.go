@@ -56,6 +56,13 @@ func (s *Sampler) AwayAfter(ctx context.Context, away error) error {
 	return s.state.Away
 }
 
+// Overdraw makes the sampler believe that it has used all of Redis's time that it may.
+func (s *Sampler) Overdraw() {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	s.budget.left, s.budget.filled = -maxBudget, s.budget.now()
+}
+
 // CountOthers makes the operations believe that others count as many jobs as they allow, and refuse more at
 // once.
 func (o *Operations) CountOthers() {

@@ -198,6 +198,22 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	return fleet, err
 }
 
+// Fleet returns the living workers as they were read last, without their jobs.
+func (o *Overview) Fleet() *Fleet {
+	fleet := &Fleet{Now: o.Now}
+	for _, q := range o.Queues {
+		fleet.queues = append(fleet.queues, q.Name)
+	}
+	for _, pool := range o.Workers {
+		worker := &Worker{PoolInfo: pool, Listed: true}
+		for name, held := range o.heldBy[pool.Name] {
+			worker.Leases = append(worker.Leases, WorkerLease{name, queue.WorkerInfo{Name: pool.Name, Held: held, Lease: pool.Expires}})
+		}
+		fleet.Workers = append(fleet.Workers, worker)
+	}
+	return fleet
+}
+
 // heldJobs is what workers hold of one queue, or why that can't be read.
 type heldJobs struct {
 	leases []queue.WorkerInfo

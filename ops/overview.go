@@ -19,6 +19,7 @@ import (
 // not be changed.
 type Overview struct {
 	Now    time.Time       // of the latest read, by Redis's clock; zero if nothing has been read
+	ReadAt time.Time       // the same by the local clock
 	Names  int             // queues that there are
 	Queues []*SampledQueue // those of which something is known, by trouble
 
@@ -26,6 +27,7 @@ type Overview struct {
 	Vanished []queue.PoolInfo // that died without a farewell, for an hour or longer
 	Slots    int              // of living workers that take jobs
 	Held     int              // jobs that living workers hold
+	heldBy   map[string]map[string]int
 
 	Schedules []queue.CronScheduleInfo // of all queues, the next first
 	Channels  []SampledChannel
@@ -42,6 +44,14 @@ type Overview struct {
 	AwaySince time.Time
 
 	Troubles []Trouble // the worst first, and of those the newest
+}
+
+// Clock returns the time by Redis's clock, which has gone on like the local one since the latest read.
+func (o *Overview) Clock() time.Time {
+	if o.ReadAt.IsZero() {
+		return o.Now
+	}
+	return o.Now.Add(time.Since(o.ReadAt))
 }
 
 // A SampledQueue is a queue of an overview. Time is when its status was read; zero if it was not
@@ -68,6 +78,9 @@ type SampledQueue struct {
 func (q *SampledQueue) Examined() bool {
 	return q.Err != nil || q.scheduled && q.Done != nil && !q.Time.IsZero()
 }
+
+// Series returns the counts of the last hour, nil if they are not known.
+func (q *SampledQueue) Series() *stats.Series { return q.series }
 
 // An Hour is what became of the jobs of a queue in the last hour.
 type Hour struct{ Added, Done, Failed, Died int64 }
@@ -149,7 +162,7 @@ func (o *Overview) For(may func(name string) bool, all bool) *Overview {
 	if all {
 		return o
 	}
-	part := &Overview{Now: o.Now, Away: o.Away, AwaySince: o.AwaySince}
+	part := &Overview{Now: o.Now, ReadAt: o.ReadAt, Away: o.Away, AwaySince: o.AwaySince}
 	for _, q := range o.Queues {
 		if may(q.Name) {
 			part.Queues = append(part.Queues, q)
@@ -200,7 +213,7 @@ func (o *Overview) Queue(name string) *SampledQueue {
 
 // setPools sets the workers.
 func (o *Overview) setPools(list poolList) {
-	o.Workers, o.Vanished, o.Slots, o.Held = nil, nil, 0, 0
+	o.Workers, o.Vanished, o.Slots, o.Held, o.heldBy = nil, nil, 0, 0, list.held
 	for _, pool := range list.pools {
 		if pool.Expires < 0 {
 			o.Vanished = append(o.Vanished, pool)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,13 +16,14 @@ import (
 
 // Bounds of a sampler.
 const (
-	samplerShare = 100                    // it uses one part in so many of Redis's time
-	ownShare     = 2                      // likewise of a Redis inside this process, which has no other users
-	sampleEvery  = 2 * time.Second        // each queue is read at most so often
-	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
-	lookFor      = 15 * time.Second       // after the last call of Overview the sampler stops
-	firstPublish = 40 * time.Millisecond  // the first overview is made after this time, with what is known
-	readTimeout  = 3 * time.Second        // of one part, and of the wait for the first figures
+	samplerShare = 100                        // it uses one part in so many of Redis's time
+	ownShare     = 2                          // likewise of a Redis inside this process, which has no other users
+	sampleEvery  = 2 * time.Second            // each queue is read at most so often
+	publishEvery = 250 * time.Millisecond     // an overview is made at most so often, while queues are read
+	lookFor      = 15 * time.Second           // after the last call of Overview the sampler stops
+	firstPublish = 40 * time.Millisecond      // the first overview is made after this time, with what is known
+	readTimeout  = 3 * time.Second            // of one part
+	firstWait    = readTimeout + publishEvery // for the first figures of a run: a read that fails is known by then
 
 	slowEvery    = 30 * time.Second // statistics of the last hour, schedules, channels
 	dayEvery     = 5 * time.Minute  // statistics of the day, with more queues than fewQueues
@@ -42,6 +44,7 @@ type Sampler struct {
 	stop    context.CancelFunc
 	closed  bool
 	latest  *Overview
+	before  *Overview     // the figures from before the latest pause; nil if there are none
 	changed chan struct{} // closed when there is a later overview
 	running sync.WaitGroup
 
@@ -63,8 +66,8 @@ func (c *Client) NewSampler() *Sampler {
 }
 
 // Overview returns the latest overview, and a channel that is closed when there is a later one. It
-// makes the sampler run for the next 15 s, and waits for a short time for the first figures. There
-// are none if Redis does not answer.
+// makes the sampler run for the next 15 s, and waits for a short time for the first figures. If there
+// are none by then, it returns those from before the pause, which are empty in a new sampler.
 func (s *Sampler) Overview(ctx context.Context) (*Overview, <-chan struct{}) {
 	s.mu.Lock()
 	if s.stop == nil && !s.closed {
@@ -76,7 +79,7 @@ func (s *Sampler) Overview(ctx context.Context) (*Overview, <-chan struct{}) {
 	latest, changed := s.latest, s.changed
 	s.mu.Unlock()
 	if latest == nil {
-		timer := time.NewTimer(readTimeout)
+		timer := time.NewTimer(firstWait)
 		defer timer.Stop()
 		select {
 		case <-changed:
@@ -85,10 +88,7 @@ func (s *Sampler) Overview(ctx context.Context) (*Overview, <-chan struct{}) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		latest, changed = s.latest, s.changed
-	}
-	if latest == nil {
-		latest = &Overview{}
+		latest, changed = cmp.Or(s.latest, s.before, &Overview{}), s.changed
 	}
 	return latest, changed
 }
@@ -134,6 +134,10 @@ func (s *Sampler) begin() {
 	for _, q := range s.queues {
 		q.Stored, q.scheduled = true, false
 	}
+	before := s.collect()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = before
 }
 
 // end ends the loop if Overview was not called for a time, and reports whether it did.
@@ -148,8 +152,8 @@ func (s *Sampler) end() bool {
 	return idle
 }
 
-// publish makes an overview of what is known.
-func (s *Sampler) publish() {
+// collect returns an overview of what is known.
+func (s *Sampler) collect() *Overview {
 	o := s.state
 	o.Queues = make([]*SampledQueue, 0, len(s.queues))
 	for _, q := range s.queues {
@@ -157,9 +161,15 @@ func (s *Sampler) publish() {
 		o.Queues = append(o.Queues, &copied)
 	}
 	o.judge()
+	return &o
+}
+
+// publish makes an overview of what is known the latest one.
+func (s *Sampler) publish() {
+	latest := s.collect()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest = &o
+	s.latest = latest
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -174,6 +184,9 @@ func (s *Sampler) round(ctx context.Context) error {
 	publishAt := time.Now().Add(publishEvery)
 	if first {
 		publishAt = time.Now().Add(firstPublish)
+		if s.budget.wait() > firstPublish {
+			s.publish() // the first part would wait for so long
+		}
 	}
 	for _, part := range []func(context.Context, *SampledQueue) error{s.readQueue, s.readHistory} {
 		for _, name := range names {
@@ -191,18 +204,26 @@ func (s *Sampler) round(ctx context.Context) error {
 
 // names reads the queues and the pools, and returns the names in the order in which the queues are
 // to be read: first those without a figure, then the oldest figures. It takes the figures that pools
-// have stored until it has once succeeded in a run.
+// have stored until it has once succeeded in a run. They are part of the same read, so that the first
+// overview does not wait for the budget of a second one.
 func (s *Sampler) names(ctx context.Context) (names []string, err error) {
-	err = s.read(ctx, 4, func(ctx context.Context) error {
+	trips, samples := 4, map[string]stats.Sample{}
+	if !s.named {
+		trips += 1 + len(s.queues)/100
+	}
+	err = s.read(ctx, trips, func(ctx context.Context) error {
 		if names, err = s.client.queues.Queues(ctx); err == nil {
 			s.pools, err = s.client.pools(ctx)
+		}
+		if err == nil && !s.named {
+			samples, err = stats.Samples(ctx, s.client.queues, names)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.state.Now, s.state.Names = s.pools.at, len(names)
+	s.state.Now, s.state.ReadAt, s.state.Names = s.pools.at, time.Now(), len(names)
 	s.state.setPools(s.pools)
 	for name := range s.queues {
 		if !slices.Contains(names, name) {
@@ -214,33 +235,25 @@ func (s *Sampler) names(ctx context.Context) (names []string, err error) {
 			s.queues[name] = &SampledQueue{QueueStatus: QueueStatus{Name: name}}
 		}
 	}
-	if !s.named {
-		if err := s.readSamples(ctx, names); err != nil {
-			return nil, err
-		}
-		s.named = true
-	}
+	s.takeSamples(samples)
+	s.named = true
 	slices.SortStableFunc(names, func(a, b string) int { return s.queues[a].Time.Compare(s.queues[b].Time) })
 	return names, nil
 }
 
-// readSamples takes the figures that pools have stored in the last minute in place of older ones.
-func (s *Sampler) readSamples(ctx context.Context, names []string) error {
-	return s.read(ctx, 1+len(names)/100, func(ctx context.Context) error {
-		samples, err := stats.Samples(ctx, s.client.queues, names)
-		for name, sample := range samples {
-			q := s.queues[name]
-			if q.Time.After(sample.Minute) {
-				continue
-			}
-			q.QueueStatus = QueueStatus{Name: name, Time: sample.Minute, Depth: queue.Depth{
-				Waiting: sample.Waiting, Active: sample.Active, Delayed: sample.Delayed, Dead: sample.Dead, Oldest: sample.Oldest,
-			}}
-			q.addPools(s.pools)
-			q.Stored = true
+// takeSamples takes the figures that pools have stored in the last minute in place of older ones.
+func (s *Sampler) takeSamples(samples map[string]stats.Sample) {
+	for name, sample := range samples {
+		q := s.queues[name]
+		if q.Time.After(sample.Minute) {
+			continue
 		}
-		return err
-	})
+		q.QueueStatus = QueueStatus{Name: name, Time: sample.Minute, Depth: queue.Depth{
+			Waiting: sample.Waiting, Active: sample.Active, Delayed: sample.Delayed, Dead: sample.Dead, Oldest: sample.Oldest,
+		}}
+		q.addPools(s.pools)
+		q.Stored = true
+	}
 }
 
 // errIdle ends a round because Overview is no longer called.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -153,5 +156,79 @@ func TestFiguresFromBeforeAPauseAreNotThoseOfNow(t *testing.T) {
 			t.Errorf("%s: the figures are %+v", claim, q)
 		}
 		queues["mail"].Stored = false // as after a read
+	}
+}
+
+// pause waits until the sampler has stopped, because nothing asks it.
+func pause(t *testing.T, s *ops.Sampler) {
+	t.Helper()
+	if err := s.LookedAt(t.Context(), time.Now().Add(-time.Minute)); err == nil {
+		t.Fatal("a part was read though it was not asked for")
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.Running(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the sampler does not stop")
+		}
+	}
+}
+
+func TestFirstOverviewAfterAPauseHasTheLastFigures(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", "", queue.Options{})
+	s := f.client.NewSampler()
+	defer s.Close()
+	overview(t, s, func(o *ops.Overview) bool { return o.Read() == 1 })
+	pause(t, s)
+	s.Overdraw()
+	o, _ := s.Overview(t.Context())
+	if q := o.Queue("mail"); o.Now.IsZero() || q == nil || q.Depth.Waiting != 1 || o.Clock().Before(q.Time) {
+		t.Errorf("the first overview is %+v", o)
+	}
+}
+
+// A slowRead makes the first command that reads take a second, as a busy Redis does.
+type slowRead struct{ once sync.Once }
+
+func (*slowRead) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *slowRead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "ping" {
+			h.once.Do(func() { time.Sleep(time.Second) })
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h *slowRead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		h.once.Do(func() { time.Sleep(time.Second) })
+		return next(ctx, commands)
+	}
+}
+
+func TestFirstFiguresDoNotWaitForTheBudget(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	f := setup(t, db)
+	f.add("mail", "a", "", queue.Options{})
+	now, err := f.client.Now(t.Context(), "")
+	f.must(err)
+	f.must(db.HSet(t.Context(), db.Prefix()+":{mail:0}:stats:1m:"+fmt.Sprint(now.Unix()/60), " waiting", 41).Err())
+	db.AddHook(&slowRead{})
+	s := f.client.NewSampler()
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // the budget is overdrawn for 20 s
+	defer cancel()
+	for o, changed := s.Overview(ctx); ; o, changed = s.Overview(ctx) {
+		if q := o.Queue("mail"); q != nil && q.Depth.Waiting == 41 && q.Stored {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("the first figures are %+v", o)
+		}
 	}
 }

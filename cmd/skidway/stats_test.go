@@ -154,6 +154,11 @@ func TestErrorsAreListedAndShownInGroups(t *testing.T) {
 	if o := d.must("errors", "list", "mail", "--kind", "slow", "-o", "csv"); strings.Count(o.stdout, "\n") != 1 {
 		t.Errorf("%q", o.stdout)
 	}
+	for filter, lines := range map[string]int{"--text=NO USER": 2, "--text=10.1.2.3": 2, "--text=other": 1, "--to=2999-01-01T00:00:00Z": 2, "--to=2001-01-01T00:00:00Z": 1} {
+		if o := d.must("errors", "list", "mail", filter, "-o", "csv"); strings.Count(o.stdout, "\n") != lines {
+			t.Errorf("%s: %q", filter, o.stdout)
+		}
+	}
 	if o := d.run("errors", "show", "mail", "none"); o.code != 1 || !strings.Contains(o.stderr, "'skidway errors list mail' lists them") {
 		t.Errorf("%+v", o)
 	}

@@ -50,6 +50,14 @@ type Entry struct {
 	Outcome string // "done", or the error; empty before the change
 }
 
+// An EntryFilter selects entries by parts of their texts. The zero value selects all.
+type EntryFilter struct{ Who, Action, Queue string }
+
+// Matches reports whether the filter selects an entry.
+func (f EntryFilter) Matches(e Entry) bool {
+	return strings.Contains(e.Who, f.Who) && strings.Contains(e.Action, f.Action) && strings.Contains(e.Queue, f.Queue)
+}
+
 // NewEntry returns an entry for the principal and the address of a request's context.
 func NewEntry(ctx context.Context, action, queue string) Entry {
 	e := Entry{Action: action, Queue: queue, From: "unknown"}

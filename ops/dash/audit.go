@@ -10,10 +10,11 @@ import (
 
 // auditData is the data of the page of the audit.
 type auditData struct {
-	Who, Action, Queue string // the filter
-	Rows               []access.Entry
-	Looked             int
-	Next               string // the query of older entries
+	access.EntryFilter
+	Rows   []access.Entry
+	Looked int
+	Next   string // the query of older entries
+	Shell  string
 }
 
 // auditLooked is the number of entries that a page looks at.
@@ -22,7 +23,7 @@ const auditLooked = 500
 // auditPage is the list of who changed what, the latest first.
 func auditPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
-	data := auditData{Who: get("who"), Action: get("action"), Queue: get("queue")}
+	data := auditData{EntryFilter: access.EntryFilter{Who: get("who"), Action: get("action"), Queue: get("queue")}}
 	entries, next, err := p.dash.audit.List(p.ctx(), p.request.FormValue("cursor"), auditLooked)
 	if err != nil {
 		return err
@@ -33,11 +34,12 @@ func auditPage(p *page) error {
 			continue // the row of its end says it all
 		}
 		ended[e.Change] = true
-		if strings.Contains(e.Who, data.Who) && strings.Contains(e.Action, data.Action) && strings.Contains(e.Queue, data.Queue) {
+		if data.Matches(e) {
 			data.Rows = append(data.Rows, e)
 		}
 	}
 	data.Looked = len(entries)
+	data.Shell = command(withFlags([]string{"audit"}, "who", data.Who, "action", data.Action, "queue", data.Queue)...)
 	if next != "" {
 		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}}.Encode()
 	}

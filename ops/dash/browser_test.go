@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 	"skidway/distribute/chat/group"
 	"skidway/internal/browsertest"
 	"skidway/internal/redistest"
+	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -31,14 +34,38 @@ const mounted = "/ops/jobs"
 // A browser is a tab of Chromium that shows a dashboard.
 type browser struct {
 	*browsertest.Tab
-	server string
+	server  string
+	streams *atomic.Int64 // that are open
+}
+
+// awaitStreams waits until so many streams are open.
+func (b *browser) awaitStreams(n int64) {
+	b.Helper()
+	for deadline := time.Now().Add(30 * time.Second); b.streams.Load() != n; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("%d streams are open, want %d", b.streams.Load(), n)
+		}
+	}
 }
 
 // open opens a tab on the dashboard of a fixture, which is mounted under a path, behind a reverse proxy.
 func (f *fixture) open(chromium context.Context) *browser {
 	f.Helper()
 	mux := http.NewServeMux()
-	mux.Handle(mounted+"/", http.StripPrefix(mounted, f.dash))
+	streams := new(atomic.Int64)
+	mux.Handle(mounted+"/", http.StripPrefix(mounted, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/live" {
+			streams.Add(1)
+			defer streams.Add(-1)
+		}
+		f.dash.ServeHTTP(w, r)
+	})))
+	for path, form := range loginForms {
+		mux.HandleFunc(mounted+path, func(w http.ResponseWriter, r *http.Request) {
+			form.Base = mounted
+			f.dash.LoginPage(w, r, form)
+		})
+	}
 	server := httptest.NewServer(mux)
 	f.Cleanup(server.Close)
 	target, err := url.Parse(server.URL)
@@ -48,7 +75,13 @@ func (f *fixture) open(chromium context.Context) *browser {
 	f.Cleanup(f.dash.EndStreams) // before the servers wait for them
 	tab := browsertest.Open(f.TB, chromium, func(url string) bool { return strings.HasPrefix(url, front.URL+mounted+"/") })
 	tab.Do(chromedp.Navigate(front.URL + mounted + "/"))
-	return &browser{tab, front.URL + mounted}
+	return &browser{tab, front.URL + mounted, streams}
+}
+
+// loginForms are the states of the sign-in page, by the paths at which browsers see them.
+var loginForms = map[string]access.LoginForm{
+	"/login": {Status: http.StatusOK}, "/login/wrong": {Status: http.StatusUnauthorized, Problem: "wrong", Name: "ada"}, "/login/wait": {Status: http.StatusTooManyRequests, Problem: "wait"},
+	"/login/away": {Status: http.StatusServiceUnavailable}, "/login/local": {Status: http.StatusUnauthorized, Local: true},
 }
 
 // visit shows a page.
@@ -89,10 +122,13 @@ func (f *fixture) fill() (dead, delayed string) {
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	ctx := browsertest.Start(t)
-	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) }) // alone: a tab that another one covers is not live
+	// Alone: a tab that another one covers is not live.
+	t.Run("live pages change in place", func(t *testing.T) { testLive(t, ctx) })
+	t.Run("visible pages have streams", func(t *testing.T) { testStreams(t, ctx) })
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"pages are accessible and safe": testPages, "the map of counts changes in place": testMap, "an operator finds an error at night": testNight, "a flow of clicks retries jobs": testFlow,
 		"every action is done without script": testActions,
+		"the sign-in page is accessible":      testLogin,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,6 +308,27 @@ func testLive(t *testing.T, ctx context.Context) {
 	if browsertest.Value[bool](b.Tab, `document.querySelector('[data-row="docs"]') !== null`) {
 		t.Error("a row has come by itself")
 	}
+	// The shapes beside the heading, and in the list of pages are those of now.
+	b.Wait(`document.querySelector('b[hidden] [data-v="mark.queues"]') !== null`)
+	meta := f.redis.Prefix() + ":{docs:0}:meta"
+	format, err := f.redis.HGet(f.Context(), meta, "format").Result()
+	f.must(err)
+	f.must(f.redis.HSet(f.Context(), meta, "format", "99").Err()) // a problem
+	b.Wait(`document.querySelector('#needs svg.bad use[href$="#i-bad"]') && document.querySelector('b:not([hidden]) [data-v="mark.queues"]')?.textContent === "1"`)
+	f.must(f.redis.HSet(f.Context(), meta, "format", format).Err())
+	b.Wait(`document.querySelector('b[hidden] [data-v="mark.queues"]') !== null`)
+	b.Do(chromedp.Evaluate[chromedp.Void](`show({values: {"icon verdict": "ok\n" + document.querySelector("#needs use").getAttribute("href").replace(/#.*/, "#i-ok") + "\n"}})`))
+	if shape := browsertest.Value[string](b.Tab, `[...document.querySelectorAll("#needs svg, #needs use")].map(e => e.getAttribute("class") ?? e.getAttribute("href")).join(" ")`); !strings.HasPrefix(shape, "i ok ") || !strings.HasSuffix(shape, ".svg#i-ok") {
+		t.Errorf("the shape beside the heading is %q", shape)
+	}
+	// Ages count on, as the server would write them.
+	b.visit("/jobs?queue=mail&state=active", 1400)
+	b.Wait(`(age => (window.shown ??= age.textContent) !== age.textContent)(document.querySelector("tbody [data-age]"))`)
+	for _, age := range []time.Duration{0, 59 * time.Second, time.Minute, 61 * time.Second, 20*time.Minute - time.Second, 20 * time.Minute, time.Hour, 25*time.Hour - time.Second, 24 * time.Hour, 57 * time.Hour, 241 * time.Hour} {
+		if text := browsertest.Value[string](b.Tab, fmt.Sprintf("ageText(%f)", age.Seconds())); text != words.Age(age) {
+			t.Errorf("the script writes %s as %q, the server as %q", age, text, words.Age(age))
+		}
+	}
 	// A trouble that is over is announced, and what is said of the others is of now.
 	mail, err := f.queues.Queue("mail")
 	f.must(err)
@@ -298,6 +355,62 @@ func testLive(t *testing.T, ctx context.Context) {
 	f.dash.EndStreams()
 	b.Wait(`document.body.classList.contains("lost") && !document.getElementById("news").hidden`)
 	b.Wait(`performance.getEntriesByType("resource").filter(entry => entry.name.includes("/live?")).length > 1`)
+}
+
+// testStreams checks when a page has a stream, and what the stream of a job's page carries.
+func testStreams(t *testing.T, ctx context.Context) {
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "a", `{}`, queue.Options{})
+	pool, err := f.queues.ForPool("mail")
+	f.must(err)
+	lease, err := pool.NewLease("w.1", time.Hour)
+	f.must(err)
+	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1000})
+	f.must(err)
+	b := f.open(ctx)
+	b.theme("light")
+	b.visit("/jobs/"+id, 1400)
+	b.awaitStreams(1)
+	f.must(pool.SetProgress(t.Context(), fetched.Jobs[0], []byte(`"<b>half</b>"`)))
+	f.must(f.redis.HSet(t.Context(), f.redis.Prefix()+":{mail:0}:logs", strings.TrimPrefix(id, "mail:0:"), "first line\n<i>second</i>\n").Err())
+	b.Wait(`document.querySelector('[data-v="progress"]').textContent.includes("<b>half</b>")`)
+	b.Wait(`document.querySelector('[data-v="log"]').textContent.includes("first line\n<i>second</i>") && document.querySelector('[data-v="lines"]').textContent.includes("2")`)
+	// A hidden tab has no stream.
+	hide := func(hidden bool) {
+		t.Helper()
+		b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %t, configurable: true}); document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
+	}
+	hide(true)
+	b.awaitStreams(0)
+	f.must(pool.SetProgress(t.Context(), fetched.Jobs[0], []byte(`"done"`)))
+	hide(false)
+	b.Wait(`document.querySelector('[data-v="progress"]').textContent.includes("done")`)
+	b.awaitStreams(1)
+	// A fifth stream of the session ends the oldest, whose page is held.
+	for range 4 {
+		f.await(f.stream(b.server, "/"), "event: change")
+	}
+	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true" && document.getElementById("news-text").textContent === document.getElementById("news-text").dataset.ended && !document.getElementById("news").hidden`)
+	b.awaitStreams(4)
+	b.Check("held page")
+}
+
+func testLogin(t *testing.T, ctx context.Context) {
+	b := setup(t, redistest.DB(t)).open(ctx)
+	for _, theme := range []string{"light", "dark"} {
+		b.theme(theme)
+		for path := range loginForms {
+			for _, width := range []int64{1400, 360} {
+				b.visit(path, width)
+				b.Check(fmt.Sprint(path, " ", theme, " ", width))
+			}
+		}
+		b.visit("/login/wrong", 360)
+		b.Picture("login-360-" + theme)
+		if shown := browsertest.Value[string](b.Tab, `document.documentElement.dataset.theme + " " + document.querySelectorAll("form [name]").length`); shown != theme+" 3" {
+			t.Errorf("the colours and fields are %q", shown)
+		}
+	}
 }
 
 func testMap(t *testing.T, ctx context.Context) {

@@ -171,6 +171,8 @@ func TestCountsHaveALinkToTheirDays(t *testing.T) {
 	if found == nil {
 		t.Fatalf("there is no link to the days: %s", page.body)
 	}
+	days := regexp.MustCompile(`from=([^&]*)&amp;subscriber=countries&amp;to=(.*)`).FindStringSubmatch(found[1])
+	f.want(f.get(html.UnescapeString(found[1])), http.StatusOK, "skidway logs report --channel web --subscriber countries --from "+days[1]+" --to "+days[2]+"<")
 	if page := f.get(html.UnescapeString(found[1])); page.StatusCode != http.StatusOK || strings.Contains(page.body, "Link to these days") {
 		t.Errorf("the link leads to %d: %s", page.StatusCode, page.body)
 	}

@@ -128,11 +128,7 @@ func countsPage(p *page) error {
 	for i := range report.Tables {
 		data.add(p, &report.Tables[i], countsShown/len(report.Tables))
 	}
-	shell := []string{"logs", "report", "--channel", data.Channel, "--subscriber", data.Subscriber}
-	if data.From != "" {
-		shell = append(shell, "--from", data.From)
-	}
-	data.Shell = command(shell...)
+	data.Shell = command(withFlags([]string{"logs", "report", "--channel", data.Channel, "--subscriber", data.Subscriber}, "from", data.From, "to", data.To)...)
 	return nil
 }
 

@@ -102,11 +102,7 @@ func errorsPage(p *page) error {
 		}
 	}
 	data.Count = p.Val("count", count)
-	shell := []string{"errors", "list", cmp.Or(data.Queue, "QUEUE")}
-	if data.Kind != "" {
-		shell = append(shell, "--kind", data.Kind)
-	}
-	data.Shell = command(shell...)
+	data.Shell = command(withFlags([]string{"errors", "list", cmp.Or(data.Queue, "QUEUE")}, "kind", data.Kind, "text", data.Text, "to", data.To)...)
 	p.Title = words.T("errors.title")
 	p.Data = data
 	return nil

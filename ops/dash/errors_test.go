@@ -68,6 +68,7 @@ func TestErrorsAreGroupedByDeathsAndRetried(t *testing.T) {
 
 	page := f.get("/errors")
 	f.want(page, http.StatusOK, "3 groups of failed attempts", "attempts fail still", "3 are new in these 24 hours.", "new, first seen <time", "failed attempts in 24 hours: 42; deaths: 2", `class="hot"`, "connection to &lt;address&gt; refused", `aria-current="page" data-key="e"`)
+	f.want(f.get("/errors?queue=docs&kind=pdf&text=the+slow&to=2999-01-01T00:00:00Z"), http.StatusOK, "skidway errors list docs --kind pdf --text &#39;the slow&#39; --to 2999-01-01T00:00:00Z<")
 	if order := regexp.MustCompile(`<b><span[^>]*>3</span></b>(?s:.*)<b><span[^>]*>2</span></b>(?s:.*)slow`); !order.MatchString(page.body) {
 		t.Errorf("the groups are not in the order of their deaths: %s", page.body)
 	}

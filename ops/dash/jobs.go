@@ -302,10 +302,7 @@ func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []jobRow) {
 		}
 		switch state {
 		case queue.Delayed:
-			row.Time = p.stamp(job.Due, words.T("time.in", words.Age(max(0, job.Due.Sub(now)))))
-			if job.Due.IsZero() {
-				row.Time = Stamp{Text: words.None}
-			}
+			row.Time = p.In(job.Due, now)
 		case queue.Active:
 			row.Time = p.Age(job.Taken, now)
 		case queue.Dead, queue.Finished:

@@ -84,6 +84,7 @@ func (p *page) span(from, to time.Time, fixed bool) Span {
 type Icon struct {
 	Class, Href string
 	Label       string // for screen readers; empty if a word stands beside it
+	Key         string // of a live one; empty for none
 }
 
 // iconClasses has the colour of the icons that have one.
@@ -92,12 +93,12 @@ var iconClasses = map[string]string{"bad": "bad", "warn": "warn", "ok": "ok", "p
 // Icon returns an icon of assets/icons.svg: bad, warn, ok, pause, run, wait, delay, dead, off, sq,
 // up or down.
 func (l links) Icon(name, label string) Icon {
-	return Icon{iconClasses[name], l.Asset("icons.svg") + "#i-" + name, label}
+	return Icon{Class: iconClasses[name], Href: l.Asset("icons.svg") + "#i-" + name, Label: label}
 }
 
 // GrayIcon returns an icon without a colour of its own.
 func (l links) GrayIcon(name, label string) Icon {
-	return Icon{"", l.Asset("icons.svg") + "#i-" + name, label}
+	return Icon{Href: l.Asset("icons.svg") + "#i-" + name, Label: label}
 }
 
 // A Badge is a state in words, with its shape.
@@ -115,6 +116,16 @@ func (l links) Badge(icon, text string) Badge {
 
 // plainWord matches what a shell takes as it is.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// withFlags returns a command line with those flags of name and value in turn that have a value.
+func withFlags(line []string, flags ...string) []string {
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			line = append(line, "--"+flags[i], flags[i+1])
+		}
+	}
+	return line
+}
 
 // command returns the command line of skidway that does what a page does. Words that a shell would not take
 // as they are, such as names from Redis, are quoted.

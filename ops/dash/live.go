@@ -255,9 +255,71 @@ func (f *follower) draw(into *recorder) error {
 		return err
 	}
 	if err := f.route.page(p); err != nil {
+		if silent(err) && f.dash.lastPages.recall(p) {
+			p.recorder.set("as_of", p.AsOfText())
+		}
 		return liveError(p, err)
 	}
+	f.dash.lastPages.keep(p)
 	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
+}
+
+// A lastPage is what a page has shown last.
+type lastPage struct {
+	title, under string
+	crumbs       []Crumb
+	data         any
+	asOf         time.Time // by Redis's clock
+}
+
+// lastPages are what pages have shown last, for the time in which Redis does not answer.
+type lastPages struct {
+	mu    sync.Mutex
+	pages map[string]lastPage
+}
+
+// maxLast is the number of pages that are kept.
+const maxLast = 32
+
+// kept reports whether what a page shows is kept: that of a form or a question is not.
+func (r *route) kept() bool { return r.live || r.rail != "" }
+
+// key returns what two pages that show the same have in common.
+func (p *page) key() string {
+	return fmt.Sprint(p.Here(), " ", p.base, " ", p.Settings.Zone, " ", p.Who.Scopes, " ", p.Who.ReadOnly)
+}
+
+// keep keeps what a page shows, in place of the oldest one.
+func (l *lastPages) keep(p *page) {
+	if !p.route.kept() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == nil {
+		l.pages = map[string]lastPage{}
+	}
+	l.pages[p.key()] = lastPage{p.Title, p.Under, p.Crumbs, p.Data, p.Now()}
+	if len(l.pages) > maxLast {
+		oldest := p.key()
+		for key, page := range l.pages {
+			if page.asOf.Before(l.pages[oldest].asOf) {
+				oldest = key
+			}
+		}
+		delete(l.pages, oldest)
+	}
+}
+
+// recall sets what the page has shown last, and reports whether that is known.
+func (l *lastPages) recall(p *page) bool {
+	l.mu.Lock()
+	last, found := l.pages[p.key()]
+	l.mu.Unlock()
+	if found {
+		p.Title, p.Under, p.Crumbs, p.Data, p.asOf = last.title, last.under, last.crumbs, last.data, last.asOf
+	}
+	return found
 }
 
 // liveError returns the error of a page that is gone or forbidden. Others may pass: the page stays as it

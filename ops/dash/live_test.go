@@ -187,6 +187,56 @@ func TestOpenPagesSayThatRedisIsAwayAndBack(t *testing.T) {
 	f.await(overview, `"away":""`)
 }
 
+func TestPagesHaveTheirLastFiguresWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := setup(t, redistest.Open(t, server.URL(0)))
+	job := f.add("docs", "a", `{"page":1}`, queue.Options{})
+	f.add("mail", "email.send", `{}`, queue.Options{})
+	f.count("mail", "email.send", "connection refused", 40, 2)
+	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running", Concurrency: 3}, time.Minute)
+	f.add("mail", "email.send", `{}`, queue.Options{})
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	f.post("/queues/mail/pause", url.Values{"note": {"a note"}})
+	f.must(q.Resume(t.Context()))
+	pages := map[string]string{
+		"/": `data-v="waiting.mail">1<`, "/queues": `data-v="waiting.mail">1<`, "/queues/mail?range=day": "connection refused", "/jobs?queue=mail&state=waiting": `data-row="mail:0:`, "/jobs/" + job: "&#34;page&#34;: 1",
+		"/errors": "connection refused", "/workers": ">w1<", "/operations": "operations", "/audit": "a note", "/schedules": "There is no schedule", "/channels": "Log channels", "/redis": "nothing is written to disk",
+	}
+	f.awaitQueues()
+	for path, text := range pages {
+		f.want(f.get(path), http.StatusOK, text)
+	}
+	server.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for !strings.Contains(f.get("/").body, "does not answer since") {
+		if ctx.Err() != nil {
+			t.Fatal("the first page does not say that Redis is away")
+		}
+	}
+	for path, text := range pages {
+		f.want(f.get(path), http.StatusOK, "does not answer since", text)
+	}
+	// What was not shown before has the figures of the sampler, or says that there are none.
+	f.want(f.get("/queues/docs"), http.StatusOK, "does not answer since", `data-v="waiting">1<`, "Not known while Redis does not answer.")
+	f.want(f.get("/workers?of=now"), http.StatusOK, "does not answer since", ">w1<", "1 of 3")
+	for _, path := range []string{"/jobs?queue=docs", "/queues/none", "/jobs/question?do=retry&all=1&queue=mail&state=dead"} {
+		a := f.get(path)
+		f.want(a, http.StatusServiceUnavailable, "does not answer since")
+		if strings.Contains(a.body, "There are no earlier figures") != (path != "/jobs/question?do=retry&all=1&queue=mail&state=dead") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	f.who = principal(t, "view:docs")
+	f.want(f.get("/queues/mail?range=day"), http.StatusForbidden)
+	f.want(f.get("/jobs?queue=docs&state=waiting"), http.StatusServiceUnavailable)
+	if a := f.get("/workers"); strings.Contains(a.body, "w1") {
+		t.Errorf("another viewer sees what the first one has seen: %s", a.body)
+	}
+}
+
 // A readHook is called before each command and pipeline that a page sends to Redis. The sampler's are not among
 // them.
 type readHook func() error
@@ -332,6 +382,8 @@ func TestFiguresTurnToProblemsAndBack(t *testing.T) {
 	f.await(lines, `"class workers.mail":"bad"`)
 	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
 	f.await(lines, `"class workers.mail":""`)
+	f.must(f.redis.HSet(t.Context(), f.redis.Prefix()+":{mail:0}:meta", "format", "99").Err())
+	f.await(lines, `"icon state mail":"bad\n`)
 }
 
 func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {

@@ -108,6 +108,7 @@ func TestAuditIsForAdministratorsAndFiltered(t *testing.T) {
 	if f.want(page, http.StatusOK, "12,000"); strings.Contains(page.body, "onerror") {
 		t.Errorf("the filter is not used: %s", page.body)
 	}
+	f.want(page, http.StatusOK, "skidway audit --who tom --action pause --queue docs<")
 	f.want(f.get("/audit?who=none"), http.StatusOK, "No entry matches")
 	for _, scopes := range [][]string{{"view:*", "operate:*"}, {"view:mail", "admin:mail"}} {
 		f.who = principal(t, scopes...)

@@ -23,13 +23,18 @@ func (p *page) Overview() *ops.Overview {
 	return p.overview
 }
 
-// Now returns the time of the figures, by Redis's clock, or the local one if there are none yet.
+// Now returns the time by Redis's clock, or the local one if that is not known yet, the same for the whole page.
 func (p *page) Now() time.Time {
-	if now := p.Overview().Now; !now.IsZero() {
-		return now
+	if p.now.IsZero() {
+		if p.now = p.Overview().Clock(); p.now.IsZero() {
+			p.now = time.Now()
+		}
 	}
-	return time.Now()
+	return p.now
 }
+
+// AsOf returns the time of the figures, by the same clock.
+func (p *page) AsOf() time.Time { return cmp.Or(p.asOf, p.Overview().Now, p.Now()) }
 
 // overviewRows is the number of queues that the first page lists; the others are on that of all
 // queues.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"skidway"
 	"skidway/distribute/cuts"
@@ -39,6 +40,8 @@ type page struct {
 
 	overview *ops.Overview
 	changed  <-chan struct{} // closed when there is a later overview
+	now      time.Time       // by Redis's clock
+	asOf     time.Time       // of the figures, if Redis does not answer and they are those of before
 
 	Settings settings
 	Nonce    string
@@ -99,11 +102,25 @@ func (p *page) Server() string {
 // errAnswered is returned by a page that has answered the request itself.
 var errAnswered = errors.New("answered")
 
-// show fills in the page and writes it.
+// awayWithin bounds the time of an answer while Redis is known to be away.
+const awayWithin = time.Second
+
+// show fills in the page and writes it. If Redis does not answer, it has the figures of before.
 func (p *page) show() {
-	if err := p.route.page(p); errors.Is(err, errAnswered) {
+	if p.Overview().Away != nil {
+		ctx, cancel := context.WithTimeout(p.ctx(), awayWithin)
+		defer cancel()
+		p.request = p.request.WithContext(ctx)
+	}
+	err := p.route.page(p)
+	switch {
+	case errors.Is(err, errAnswered):
 		return
-	} else if err != nil {
+	case err == nil:
+		p.dash.lastPages.keep(p)
+	case silent(err) && (p.dash.lastPages.recall(p) || p.route.last != nil && p.route.last(p)):
+		p.asOf = p.AsOf()
+	default:
 		p.fail(err)
 		return
 	}
@@ -149,6 +166,13 @@ func notFound(*page) error { return &pageError{http.StatusNotFound, "error.not_f
 type failure struct {
 	Title, Text string
 	Unreachable bool
+	NoFigures   bool // Redis does not answer, and there are no figures of before
+}
+
+// silent reports whether an error is that of a Redis that does not answer.
+func silent(err error) bool {
+	var away *skidway.UnreachableError
+	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // errorText returns an error in words. The names of other queues are not for everyone.
@@ -162,15 +186,14 @@ func errorText(err error) string {
 
 // fail writes the page of an error.
 func (p *page) fail(err error) {
-	if p.ctx().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(p.ctx().Err(), context.Canceled) {
 		return
 	}
-	data := failure{words.T("error.title"), errorText(err), false}
+	data := failure{Title: words.T("error.title"), Text: errorText(err)}
 	var (
 		known   *pageError
 		noQueue *ops.NoQueueError
 		busy    *ops.BusyError
-		away    *skidway.UnreachableError
 		query   *cuts.QueryError
 	)
 	p.Status = http.StatusInternalServerError
@@ -189,8 +212,9 @@ func (p *page) fail(err error) {
 	case errors.As(err, &busy):
 		p.Status = http.StatusTooManyRequests
 		p.writer.Header().Set("Retry-After", "1")
-	case errors.As(err, &away), errors.Is(err, context.DeadlineExceeded):
+	case silent(err):
 		p.Status, data.Unreachable, data.Title = http.StatusServiceUnavailable, true, words.T("error.away", p.redisName())
+		data.NoFigures = p.route.kept()
 		p.writer.Header().Set("Retry-After", "2")
 	default:
 		p.dash.config.Logger.Error("a page failed", "path", p.request.URL.Path, "error", err)
@@ -223,6 +247,14 @@ func (v viewer) WhyNot(action, queue string) string {
 		return words.T("role.read_only")
 	}
 	return words.T("role.lacks", words.T("right."+action))
+}
+
+// WhyNotAny returns why a button that needs a right on any queue is disabled, empty if it is not.
+func (v viewer) WhyNotAny(action string) string {
+	if v.MayAny(action) {
+		return ""
+	}
+	return v.WhyNot(action, access.All)
 }
 
 // ReadOnly reports whether changes are refused to all.

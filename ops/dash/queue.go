@@ -33,6 +33,7 @@ type queueData struct {
 	Kept       []keptRow
 	Version    string        // of what is kept
 	Purge      []queue.State // in which there are jobs that can be deleted
+	Old        bool          // Redis does not answer: Workers, Errors and Kept are not known
 }
 
 // A kindRow is what became of the jobs of a kind.
@@ -50,6 +51,9 @@ type priorityRow struct {
 	Bar   chart.Bar
 }
 
+// queueRanges are the times whose counts the page shows.
+var queueRanges = []stats.Range{stats.Hour, stats.Day, stats.Month}
+
 // queuePage is the page of a queue.
 func queuePage(p *page) error {
 	name := p.queueName()
@@ -57,7 +61,7 @@ func queuePage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data := queueData{Name: known.Name(), Ranges: []stats.Range{stats.Hour, stats.Day, stats.Month}, Range: stats.Range(cmp.Or(p.request.FormValue("range"), string(stats.Day)))}
+	data := queueData{Name: known.Name(), Ranges: queueRanges, Range: stats.Range(cmp.Or(p.request.FormValue("range"), string(stats.Day)))}
 	if !slices.Contains(data.Ranges, data.Range) {
 		return &pageError{400, "error.range"}
 	}
@@ -91,12 +95,32 @@ func queuePage(p *page) error {
 		return err
 	}
 	data.setSeries(p, series)
-	data.setState(p)
-	p.Title = words.T("queue.title", data.Name)
-	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {data.Name, ""}}
-	p.Under = "queues"
-	p.Data = &data
+	data.show(p)
 	return nil
+}
+
+// lastQueue shows a queue as the sampler has read it last, with the counts of an hour.
+func lastQueue(p *page) bool {
+	found := p.Overview().Queue(p.queueName())
+	if found == nil || found.Time.IsZero() || found.Err != nil {
+		return false
+	}
+	data := queueData{Name: found.Name, Queue: found, Ranges: queueRanges, Range: stats.Hour, Old: true}
+	if series := found.Series(); series != nil {
+		data.Span = p.span(series.Start(), series.End(), false)
+		data.setSeries(p, series)
+	}
+	data.show(p)
+	return true
+}
+
+// show sets what the page shows.
+func (d *queueData) show(p *page) {
+	d.setState(p)
+	p.Title = words.T("queue.title", d.Name)
+	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {d.Name, ""}}
+	p.Under = "queues"
+	p.Data = d
 }
 
 // sampled returns the queue of the shared overview with its depth of now, so that a change is seen

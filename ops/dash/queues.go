@@ -46,7 +46,7 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 			return n
 		}
 		value := func(field string, n any) Value { return p.Val(field+"."+q.Name, known(n)) }
-		row := queueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
+		row := queueRow{Name: q.Name, Icon: p.liveShape("state "+q.Name, queueIcon(p, q)), Note: queueNote(q)}
 		row.Read = p.Val("read."+q.Name, figuresAge(p, q))
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)

@@ -53,6 +53,13 @@ func (r *recorder) LiveBadge(key string, badge Badge) Badge {
 	return badge
 }
 
+// liveShape returns an icon whose shape and colour the stream changes in place.
+func (r *recorder) liveShape(key string, icon Icon) Icon {
+	icon.Key = key
+	r.set("icon "+key, icon.Class+"\n"+icon.Href+"\n"+icon.Label)
+	return icon
+}
+
 // LiveBar returns a bar whose width the stream changes in place.
 func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	bar.Key = key

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,68 @@ func TestEachRouteIsForThoseWhoMay(t *testing.T) {
 			}
 			if may := covered(scopes, c.needs); a.StatusCode >= 500 || may != (a.StatusCode != http.StatusForbidden) {
 				t.Errorf("%q: %s %s: %d, want it allowed: %t", scopes, method, address, a.StatusCode, may)
+			}
+		}
+	}
+}
+
+// buttonsOf returns how often a part of a page has buttons and links that look like them, by their texts. A disabled one
+// without its reason fails the test.
+func buttonsOf(t *testing.T, part string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, match := range regexp.MustCompile(`(?s)<(?:button|a)\b([^>]*\bclass="btn\b[^>]*)>(.*?)</(?:button|a)>`).FindAllStringSubmatch(part, -1) {
+		text, reason, _ := strings.Cut(match[2], `<span class="vh">: `)
+		found[text]++
+		if _, title, disabled := strings.Cut(match[1], ` disabled title="`); disabled != (reason != "") || disabled && !strings.HasPrefix(title, strings.TrimSuffix(reason, "</span>")+`"`) {
+			t.Errorf("the button is %s", match[0])
+		}
+	}
+	return found
+}
+
+// questionsOf divides the main part of a page into what stands before its questions, by the empty id, and the questions.
+func questionsOf(page string) map[string]string {
+	_, main, _ := strings.Cut(page, `<main id="main">`)
+	main, _, _ = strings.Cut(main, "</main>")
+	parts := strings.Split(main, "<div popover ")
+	found := map[string]string{"": parts[0]}
+	for _, part := range parts[1:] {
+		_, id, _ := strings.Cut(part, ` id="`)
+		id, _, _ = strings.Cut(id, `"`)
+		found[id] = part
+	}
+	return found
+}
+
+func TestButtonsThatARoleMayNotUseAreThereDisabled(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	dead := f.add("mail", "email.send", `{"token":"secret"}`, queue.Options{})
+	f.bury("mail", "refused")
+	later := f.add("mail", "email.send", `{}`, queue.Options{Delay: time.Hour})
+	f.add("other", "email.send", `{}`, queue.Options{})
+	chat := f.gather()
+	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
+	f.awaitQueues()
+	admin := f.who
+	for _, path := range []string{
+		"/", "/queues", "/queues/mail", "/jobs?queue=mail&state=dead", "/jobs?queue=mail&state=delayed", "/jobs?state=dead", "/jobs/" + dead, "/jobs/" + later, "/jobs/" + dead + "/copy",
+		"/errors", "/workers", "/operations", "/schedules?queue=mail", "/schedules/edit", "/schedules/edit?queue=mail&name=nightly", "/channels", "/counts", "/chats?chat=" + url.QueryEscape(chat), "/redis", "/settings",
+	} {
+		f.who = admin
+		whole := questionsOf(f.get(path).body)
+		for _, scopes := range []string{"view:*", "view:* operate:*", "view:mail", "view:mail operate:mail", "view:* operate:* enqueue:*"} {
+			f.who = principal(t, strings.Fields(scopes)...)
+			a := f.get(path)
+			if a.StatusCode == http.StatusForbidden && !strings.Contains(scopes, "view:*") {
+				continue // a page of all queues
+			}
+			f.want(a, http.StatusOK)
+			for id, part := range questionsOf(a.body) {
+				if has, want := buttonsOf(t, part), buttonsOf(t, whole[id]); !maps.Equal(has, want) {
+					t.Errorf("%q: %s %s: the buttons are %v, those of an administrator %v", scopes, path, id, has, want)
+				}
 			}
 		}
 	}

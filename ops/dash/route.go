@@ -31,6 +31,7 @@ type route struct {
 	// function reads Redis itself, and else until the sampler has later figures.
 	template string
 	page     func(*page) error
+	last     func(*page) bool // fills in the last figures of the sampler while Redis does not answer; false: there are none
 	live     bool
 	every    time.Duration
 	rail     string
@@ -49,7 +50,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 	routes = []route{
 		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, live: true, rail: "overview", key: "o"},
 		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, live: true, rail: "queues", key: "q"},
-		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, live: true, every: 2 * time.Second},
+		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, last: lastQueue, live: true, every: 2 * time.Second},
 
 		{pattern: "GET /jobs", right: access.View, scope: anyQueue, template: "jobs", page: jobsPage, rail: "jobs", key: "j"},
 		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs, within: exportTime + answerWithin},
@@ -58,7 +59,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
 
 		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, live: true, every: 10 * time.Second, rail: "errors", key: "e"},
-		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, live: true, every: 2 * time.Second, rail: "workers", key: "w"},
+		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, last: lastWorkers, live: true, every: 2 * time.Second, rail: "workers", key: "w"},
 		{pattern: "GET /operations", right: access.View, scope: anyQueue, template: "operations", page: operationsPage, live: true, every: 2 * time.Second, rail: "operations"},
 		{pattern: "GET /schedules", right: access.View, scope: anyQueue, template: "schedules", page: schedulesPage, rail: "schedules", key: "s"},
 		{pattern: "GET /schedules/edit", right: access.View, scope: anyQueue, template: "schedule", page: scheduleFormPage},
@@ -175,4 +176,4 @@ func (p *page) LiveIcon() Icon {
 }
 
 // AsOfText returns the time of the figures.
-func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }
+func (p *page) AsOfText() string { return p.AsOf().In(p.Settings.zone).Format("15:04:05") }

@@ -64,6 +64,11 @@ func schedulesPage(p *page) error {
 	if name := p.request.FormValue("queue"); name != "" && p.Who.May(access.View, name) && queue.CheckQueueName(name) == nil {
 		names = append(names, name) // the overview may be older than its first schedule
 	}
+	for name := range p.dash.scheduled.Range {
+		if name := name.(string); p.Who.May(access.View, name) {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	all, err := p.dash.ops.Schedules(p.ctx(), slices.Compact(names))
 	if err != nil {
@@ -137,6 +142,7 @@ func (f scheduleForm) Shell() string {
 func scheduleFormPage(p *page) error {
 	name, schedule := p.request.FormValue("queue"), p.request.FormValue("name")
 	data := scheduleForm{New: true, Args: "{}", CronScheduleInfo: queue.CronScheduleInfo{CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}}
+	data.Why = p.WhyNotAny(string(access.Admin))
 	p.Title = words.T("schedules.add_title")
 	if schedule != "" {
 		found, err := findSchedule(p, name, schedule)
@@ -226,6 +232,7 @@ func putSchedule(p *page) (string, message, error) {
 		return err
 	})
 	if err == nil {
+		p.dash.scheduled.Store(name, nil)
 		to = "/schedules?" + url.Values{"queue": {name}}.Encode()
 	}
 	return to, done("schedules.did_put", s.Name), err

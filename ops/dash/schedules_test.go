@@ -104,6 +104,20 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "Schedule nightly is removed.")
 }
 
+func TestScheduleIsListedAtOnce(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("reports", "a", `{}`, queue.Options{})
+	f.awaitQueues()
+	f.want(f.get("/schedules"), http.StatusOK, "There is no schedule")
+	f.post("/schedules/put", url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"reports"}, "expr": {"@daily"}, "kind": {"email.send"}, "args": {"{}"}})
+	f.want(f.get("/schedules"), http.StatusOK, `data-row="reports nightly"`)
+	f.who = principal(t, "view:other")
+	if a := f.get("/schedules"); strings.Contains(a.body, "data-row") {
+		t.Errorf("a schedule is shown to who may not see its queue: %s", a.body)
+	}
+}
+
 func TestLastFiringsOfASchedule(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.Open(t, "embedded:"))

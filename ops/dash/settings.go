@@ -124,7 +124,10 @@ func (p *page) Here() string { return p.request.URL.RequestURI() }
 type clock struct{ zone *time.Location }
 
 // A Stamp is a time as it is shown: a short text, and the exact time with its zone in the title.
-type Stamp struct{ ISO, Title, Text string }
+type Stamp struct {
+	ISO, Title, Text string
+	Age              string // the text with %s in place of an age that the script counts on; empty for others
+}
 
 // stamp returns a time with a text for it.
 func (c clock) stamp(at time.Time, text string) Stamp {
@@ -136,7 +139,14 @@ func (c clock) stamp(at time.Time, text string) Stamp {
 	if c.zone != time.UTC {
 		title += " · " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	return Stamp{at.UTC().Format(time.RFC3339), title, text}
+	return Stamp{ISO: at.UTC().Format(time.RFC3339), Title: title, Text: text}
+}
+
+// aged returns a time with a text that has its age, or the time until then, in place of %s.
+func (c clock) aged(at time.Time, format string, age time.Duration) Stamp {
+	s := c.stamp(at, strings.Replace(format, "%s", words.Age(max(0, age)), 1))
+	s.Age = format
+	return s
 }
 
 // Clock returns a time of the clock: "03:12", with the day if it is another one.
@@ -154,15 +164,17 @@ func (c clock) Since(at, now time.Time) Stamp {
 
 // Ago returns a time by its age, such as "31m ago".
 func (c clock) Ago(at, now time.Time) Stamp {
-	return c.stamp(at, words.T("time.ago", words.Age(now.Sub(at))))
+	return c.aged(at, words.T("time.ago", "%s"), now.Sub(at))
+}
+
+// In returns a time by how long it is ahead, such as "in 31m".
+func (c clock) In(at, now time.Time) Stamp {
+	return c.aged(at, words.T("time.in", "%s"), at.Sub(now))
 }
 
 // Age returns a time by its age alone, such as "31m".
 func (c clock) Age(at, now time.Time) Stamp {
-	if at.IsZero() {
-		return Stamp{Text: words.None}
-	}
-	return c.stamp(at, words.Age(max(0, now.Sub(at))))
+	return c.aged(at, "%s", now.Sub(at))
 }
 
 // text formats a time in the zone of the settings. The day stands before it unless it is that of now.

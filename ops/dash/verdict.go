@@ -1,20 +1,25 @@
 package dash
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"skidway/ops"
 	"skidway/ops/dash/internal/words"
 )
 
-// A Mark is what stands beside an entry of the list of pages: a number, with a shape if it counts
-// troubles.
+// A Mark is what stands beside an entry of the list of pages: a number of troubles, with the shape of
+// their rank. It is hidden while there are none, so that the stream can show it.
 type Mark struct {
-	Key, Text string
-	Icon      *Icon
+	Count Value // its text is empty for none
+	Icon  Icon
 }
 
-// markTopics returns the entry of the list of pages under which a trouble is counted.
+// marked are the entries of the list of pages that have marks.
+var marked = []string{"overview", "queues", "workers", "schedules", "channels", "redis"}
+
+// markTopic returns the entry of the list of pages under which a trouble is counted.
 func markTopic(t ops.Trouble) string {
 	switch {
 	case t.Queue != nil:
@@ -29,25 +34,21 @@ func markTopic(t ops.Trouble) string {
 	return "redis"
 }
 
-// Mark returns the mark of an entry of the list of pages, nil for none.
+// Mark returns the mark of an entry of the list of pages, nil if it never has one.
 func (p *page) Mark(name string) *Mark {
-	if p.Who == nil {
+	if p.Who == nil || !slices.Contains(marked, name) {
 		return nil
 	}
 	problems, warnings := p.count(name)
-	n, icon := problems, "bad"
-	if n == 0 {
-		n, icon = warnings, "warn"
+	text, icon := "", p.Icon("bad", words.T("state.problem"))
+	switch {
+	case problems > 0:
+		text = words.Text(problems)
+	case warnings > 0 && name != "overview":
+		text, icon = words.Text(warnings), p.Icon("warn", words.T("state.warning"))
 	}
-	if n == 0 || name == "overview" && problems == 0 {
-		return nil
-	}
-	label := words.T("state.problem")
-	if icon == "warn" {
-		label = words.T("state.warning")
-	}
-	drawn := p.Icon(icon, label)
-	return &Mark{Key: "mark." + name, Text: p.Val("mark."+name, n).Text, Icon: &drawn}
+	key := "mark." + name
+	return &Mark{p.Val(key, text), p.liveShape(key, icon)}
 }
 
 // count returns the numbers of problems and warnings under an entry of the list of pages.
@@ -112,6 +113,7 @@ func (p *page) Verdict() Verdict {
 	default:
 		v.Icon, v.Text, v.Calm = p.Icon("ok", ""), words.T("verdict.calm"), true
 	}
+	v.Icon = p.liveShape("verdict", v.Icon)
 	p.recorder.set("verdict", v.Text)
 	return v
 }
@@ -140,8 +142,9 @@ func readingStates(o *ops.Overview) string {
 // Away returns since when Redis does not answer, empty if it does.
 func (p *page) Away() string {
 	text := ""
-	if p.Who != nil && p.Overview().Away != nil {
-		text = words.T("overview.away", p.redisName(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
+	if p.Who != nil && (p.Overview().Away != nil || !p.asOf.IsZero()) {
+		since := cmp.Or(p.Overview().AwaySince, p.Now()) // a page may find it out before the sampler
+		text = words.T("overview.away", p.redisName(), p.Clock(since, p.Now()).Text, p.ClockSeconds(p.AsOf(), p.Now()).Text)
 	}
 	p.recorder.set("away", text)
 	return text

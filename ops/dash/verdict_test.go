@@ -2,11 +2,13 @@ package dash
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -40,5 +42,49 @@ func TestNothingIsClaimedOfQueuesThatWereNotRead(t *testing.T) {
 			t.Errorf("the figures are %+v", f)
 		}
 		stored.Stored, unread.Time = false, now
+	}
+}
+
+func TestAgesGoOnWithTheClock(t *testing.T) {
+	t.Parallel()
+	read := time.Now().Add(-10 * time.Minute)
+	p := &page{overview: &ops.Overview{Now: read.Add(time.Hour), ReadAt: read}, clock: clock{time.UTC}, Settings: settings{zone: time.UTC}}
+	at := p.overview.Now.Add(-5 * time.Minute)
+	if age := p.Age(at, p.Now()); age.Text != words.Age(p.Now().Sub(at)) || p.Now().Sub(at) < 15*time.Minute || age.Age != "%s" {
+		t.Errorf("after ten minutes the age of what was five minutes old is %+v", age)
+	}
+	if ago, in := p.Ago(at, p.Now()), p.In(p.Now().Add(90*time.Second), p.Now()); ago.Age != "%s ago" || in.Text != "in 1m 30s" || in.Age != "in %s" {
+		t.Errorf("the texts are %+v and %+v", ago, in)
+	}
+	if text := p.AsOfText(); text != p.overview.Now.UTC().Format("15:04:05") {
+		t.Errorf("the figures are as of %s", text)
+	}
+}
+
+func TestShapesOfTroublesAreLive(t *testing.T) {
+	t.Parallel()
+	q := &ops.SampledQueue{QueueStatus: ops.QueueStatus{Name: "mail", Time: time.Now()}}
+	p := &page{overview: &ops.Overview{Now: time.Now(), Queues: []*ops.SampledQueue{q}}, links: links{"", loadAssets()}, viewer: viewer{&access.Principal{}}}
+	for _, c := range []struct {
+		rank   ops.Rank
+		shapes map[string]string
+		marks  [2]string // of the overview and of the queues
+	}{
+		{ops.Problem, map[string]string{"verdict": "bad", "mark.overview": "bad", "mark.queues": "bad"}, [2]string{"1", "1"}},
+		{ops.Warning, map[string]string{"verdict": "warn", "mark.queues": "warn"}, [2]string{"", "1"}},
+		{ops.Off, map[string]string{"verdict": "ok"}, [2]string{"", ""}},
+	} {
+		p.recorder = &recorder{map[string]string{}, map[string][]string{}}
+		p.overview.Troubles = []ops.Trouble{{Rank: c.rank, Name: "unserved", Queue: q}}
+		p.Verdict()
+		marks := [2]string{p.Mark("overview").Count.Text, p.Mark("queues").Count.Text}
+		for key, shape := range c.shapes {
+			if got := p.values["icon "+key]; !strings.HasPrefix(got, shape+"\n"+p.Icon(shape, "").Href+"\n") {
+				t.Errorf("%s: the shape of %s is %q, want %s", c.rank, key, got, shape)
+			}
+		}
+		if got := [2]string{p.values["mark.overview"], p.values["mark.queues"]}; marks != c.marks || got != marks {
+			t.Errorf("%s: the marks are %q, in the stream %q, want %q", c.rank, marks, got, c.marks)
+		}
 	}
 }

@@ -103,6 +103,16 @@ func workersPage(p *page) error {
 	if err != nil {
 		return err
 	}
+	return showWorkers(p, whole)
+}
+
+// lastWorkers shows the workers as the sampler has read them last. It has no parts of them.
+func lastWorkers(p *page) bool {
+	return !p.Overview().Now.IsZero() && p.Who.May(access.View, access.All) && showWorkers(p, p.Overview().Fleet()) == nil
+}
+
+// showWorkers sets what the page shows of workers.
+func showWorkers(p *page, whole *ops.Fleet) error {
 	fleet := whole
 	if !p.Who.May(access.View, access.All) {
 		fleet = whole.Within(queueNames(p))
@@ -224,6 +234,5 @@ func signalWorker(p *page) (string, message, error) {
 
 // Vanished returns when a worker that vanished was expected to report.
 func (p *page) Vanished(pool queue.PoolInfo) Stamp {
-	at := p.Now().Add(pool.Expires)
-	return p.stamp(at, words.T("time.ago", words.Age(-pool.Expires)))
+	return p.Ago(p.AsOf().Add(pool.Expires), p.Now())
 }

@@ -67,10 +67,18 @@ const setValue = (element, text) => {
 const setBadge = (element, value) => {
   const [colour, shape, href, text] = value.split('\n')
   element.className = 'b ' + colour
-  element.querySelector('svg').setAttribute('class', 'i ' + shape)
+  setShape(element.querySelector('svg'), shape, href)
+  element.querySelector('span').textContent = text
+}
+const setShape = (element, colour, href) => {
+  element.setAttribute('class', 'i ' + colour)
   const shown = element.querySelector('use')
   if (shown.getAttribute('href') !== href) shown.setAttribute('href', href) // else it would be drawn anew, and flicker
-  element.querySelector('span').textContent = text
+}
+const setIcon = (element, value) => {
+  const [colour, href, label] = value.split('\n')
+  setShape(element, colour, href)
+  if (label) element.setAttribute('aria-label', label)
 }
 // A place of a map: its colour and its title.
 const setPlace = (element, value) => {
@@ -89,8 +97,10 @@ const say = text => {
 const show = change => {
   for (const [key, text] of Object.entries(change.values || {})) {
     for (const element of values.get(key) || []) setValue(element, text)
+    if (key.startsWith('mark.')) (values.get(key) || []).forEach(element => { element.closest('b').hidden = !text })
     if (key.startsWith('class ')) (values.get(key.slice(6)) || []).forEach(element => element.classList.toggle('bad', text === 'bad'))
     if (key.startsWith('badge ')) find('badge', key.slice(6)).forEach(element => setBadge(element, text))
+    if (key.startsWith('icon ')) find('icon', key.slice(5)).forEach(element => setIcon(element, text))
     if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
     if (key.startsWith('path ')) find('path', key.slice(5)).forEach(element => element.setAttribute('d', text))
     if (key.startsWith('place ')) find('k', key.slice(6)).forEach(element => setPlace(element, text))
@@ -199,6 +209,32 @@ if (hold) {
   addEventListener('pageshow', open)
   open()
 }
+
+// Ages count on, by the clock of Redis.
+const two = n => String(n).padStart(2, '0')
+const units = (large, unit, small, smallUnit) => large + unit + (small ? ' ' + two(small) + smallUnit : '')
+const ageText = seconds => {
+  const s = Math.floor(seconds), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24)
+  if (s < 60) return s + 's'
+  if (m < 20) return units(m, 'm', s % 60, 's')
+  if (h < 1) return m + 'm'
+  if (d < 1) return units(h, 'h', m % 60, 'm')
+  return d < 10 ? units(d, 'd', h % 24, 'h') : d + 'd'
+}
+const opened = Date.now()
+const ages = all('[data-age]').map(element => {
+  const at = Date.parse(element.dateTime)
+  return {element, at, sign: at > body.dataset.now ? -1 : 1}
+})
+const countOn = () => {
+  if (held || document.hidden || busy()) return
+  const now = Number(body.dataset.now) + Date.now() - opened
+  for (const {element, at, sign} of ages) {
+    const text = element.dataset.age.replace('%s', ageText(Math.max(0, sign * (now - at) / 1000)))
+    if (element.textContent !== text) element.textContent = text
+  }
+}
+if (ages.length) setInterval(countOn, 1000)
 
 // Keys.
 let prefix = ''

@@ -32,7 +32,8 @@ after they were last seen.`,
 }
 
 func errorsList(a *cli.App) *cobra.Command {
-	var kind string
+	var filter ops.ErrorFilter
+	var to timeFlag
 	limit := cli.Number(50)
 	c := &cobra.Command{
 		Use:   "list QUEUE",
@@ -45,17 +46,26 @@ hours.`,
   skidway errors list mail --kind email.send -o json`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
-	c.Flags().StringVar(&kind, "kind", "", "only errors of jobs of this `KIND`")
+	c.Flags().StringVar(&filter.Kind, "kind", "", "only errors of jobs of this `KIND`")
+	c.Flags().StringVar(&filter.Text, "text", "", "only errors that contain a `TEXT`, in upper or lower case")
+	c.Flags().Var(&to, "to", "only errors first seen until then, as 2026-11-30T08:00:00Z")
 	c.Flags().Var(&limit, "limit", "number of groups at most; 0: all")
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
 		if limit == 0 {
 			limit = stats.MaxErrorGroups
 		}
-		groups, err := client.Errors(ctx, args[0], kind, int(limit))
+		filter.Until = time.Time(to)
+		read := int(limit)
+		if filter.Text != "" || !filter.Until.IsZero() {
+			read = stats.MaxErrorGroups
+		}
+		groups, err := client.Errors(ctx, args[0], filter.Kind, read)
 		if err != nil {
 			return err
 		}
+		groups = slices.DeleteFunc(groups, func(g stats.ErrorGroup) bool { return !filter.Matches(g) })
+		groups = groups[:min(int(limit), len(groups))]
 		now, err := client.Now(ctx, args[0])
 		if err != nil {
 			return err

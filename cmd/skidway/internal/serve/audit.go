@@ -19,6 +19,7 @@ const maxAuditLines = 10_000
 // Audit returns the command "audit".
 func Audit(a *cli.App) *cobra.Command {
 	var follow bool
+	var filter access.EntryFilter
 	limit := cli.Number(50)
 	c := &cobra.Command{
 		Use:   "audit",
@@ -35,19 +36,22 @@ apart from them 2,000 of logins and deliveries to hooks that were refused.`,
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print new entries as they are added, until Ctrl-C")
 	c.Flags().Var(&limit, "limit", "number of entries, up to 10000")
+	c.Flags().StringVar(&filter.Who, "who", "", "only entries whose WHO contains a `TEXT`")
+	c.Flags().StringVar(&filter.Action, "action", "", "only entries whose ACTION contains a `TEXT`")
+	c.Flags().StringVar(&filter.Queue, "queue", "", "only entries whose QUEUE contains a `TEXT`")
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openAudit, func(ctx context.Context, audit *access.Audit, _ []string) error {
 		if limit > maxAuditLines {
 			return cli.WrongUsage("--limit %d: at most %d", limit, maxAuditLines)
 		}
-		entries, err := latest(ctx, audit, int(limit))
+		entries, err := latest(ctx, audit, filter, int(limit))
 		if err != nil {
 			return err
 		}
 		if !follow {
 			return cli.PrintView(a, output.Word, entryView, entries, nil)
 		}
-		return followAudit(ctx, a, audit, output.Word, entries)
+		return followAudit(ctx, a, audit, filter, output.Word, entries)
 	})
 }
 
@@ -67,14 +71,19 @@ var entryView = cli.View[access.Entry]{
 	{Key: "filter", Head: "WHAT", Fit: true, Value: func(e access.Entry) any { return e.Filter }},
 }
 
-// latest returns the last entries, the latest at the end.
-func latest(ctx context.Context, audit *access.Audit, limit int) (entries []access.Entry, err error) {
+// latest returns the last entries that a filter selects, the latest at the end.
+func latest(ctx context.Context, audit *access.Audit, filter access.EntryFilter, limit int) (entries []access.Entry, err error) {
 	for cursor := ""; len(entries) < limit; {
-		page, next, err := audit.List(ctx, cursor, min(limit-len(entries), 500))
+		read := 500
+		if filter == (access.EntryFilter{}) {
+			read = min(limit-len(entries), read)
+		}
+		page, next, err := audit.List(ctx, cursor, read)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, page...)
+		page = slices.DeleteFunc(page, func(e access.Entry) bool { return !filter.Matches(e) })
+		entries = append(entries, page[:min(limit-len(entries), len(page))]...)
 		if cursor = next; next == "" {
 			break
 		}
@@ -84,7 +93,7 @@ func latest(ctx context.Context, audit *access.Audit, limit int) (entries []acce
 }
 
 // followAudit prints entries, one a line, and those that are added later until Ctrl-C.
-func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, format string, entries []access.Entry) error {
+func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, filter access.EntryFilter, format string, entries []access.Entry) error {
 	ctx, stopping, end := a.Console.Listen(ctx)
 	defer end()
 	following, cancel := context.WithCancel(ctx)
@@ -97,7 +106,12 @@ func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, format st
 		}
 		after = e.ID
 	}
-	err := audit.Follow(following, after, func(e access.Entry) error { return printEntry(a, format, e) })
+	err := audit.Follow(following, after, func(e access.Entry) error {
+		if !filter.Matches(e) {
+			return nil
+		}
+		return printEntry(a, format, e)
+	})
 	if stopping.Err() != nil && ctx.Err() == nil {
 		return nil
 	}

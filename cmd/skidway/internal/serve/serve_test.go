@@ -198,6 +198,37 @@ func TestChangesOfTheCommandLineAreAudited(t *testing.T) {
 	}
 }
 
+func TestAuditIsFiltered(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.must(f.run("", "queues", "purge", "mail"))
+	f.must(f.run("correct horse", "user", "add", "ada", "--role", "view", "--users", filepath.Join(f.folder, "users.yaml")))
+	f.must(f.run("", "queues", "purge", "docs"))
+	for flags, lines := range map[string]int{"--limit 50": 6, "--action purge": 4, "--queue mail": 2, "--action purge --queue docs --limit 1": 1, "--action user --limit 1": 1, "--who nobody@nowhere": 0} {
+		stdout, _, code := f.run("", append([]string{"audit", "-o", "csv"}, strings.Fields(flags)...)...)
+		if n := strings.Count(stdout, "\n") - 1; n != lines || code != cli.ExitDone {
+			t.Errorf("%s: exit code %d, %d entries: %s", flags, code, n, stdout)
+		}
+	}
+}
+
+func TestUserIsNotChangedWithoutRedis(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	file := filepath.Join(f.folder, "users.yaml")
+	f.must(f.run("correct horse", "user", "add", "ada", "--role", "view", "--users", file))
+	f.url = "unix://" + filepath.Join(f.folder, "none.sock")
+	for _, args := range [][]string{{"add", "bob", "--role", "view"}, {"password", "ada"}, {"remove", "ada"}} {
+		_, stderr, code := f.run("correct horse", append(append([]string{"user"}, args...), "--users", file)...)
+		if code != cli.ExitUnreachable || !strings.Contains(stderr, "users.yaml is unchanged, because a change must be in the audit first (without Redis, edit the file") {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+	if users, err := access.ReadUsers(file); err != nil || len(users) != 1 || users[0].Name != "ada" {
+		t.Errorf("the users are %+v, %v", users, err)
+	}
+}
+
 func TestChangeWithoutAnEntryIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -55,9 +55,15 @@ func usersFlag(c *cobra.Command) *string {
 
 // edit changes the file of users, with an entry in the audit.
 func (u *userCommand) edit(c *cobra.Command, file string, change func([]access.User) ([]access.User, error)) error {
-	return cli.With(c.Context(), u.App, func(db *skidway.DB) (*skidway.DB, error) { return db, nil }, func(*skidway.DB) error {
+	began := false
+	err := cli.With(c.Context(), u.App, func(db *skidway.DB) (*skidway.DB, error) { return db, nil }, func(*skidway.DB) error {
+		began = true
 		return access.EditUsers(file, change)
 	})
+	if err != nil && !began && cli.Unreachable(err) {
+		err = fmt.Errorf("%s is unchanged, because a change must be in the audit first (without Redis, edit the file: servers read it again): %w", file, err)
+	}
+	return err
 }
 
 // indexOf returns the place of a user, who must exist.
