@@ -223,7 +223,10 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err := cmp.Or(c.readIdempotencyKey(c.principal), c.readCondition()); err != nil {
 		return nil, err
 	}
-	return c, c.readQuery()
+	if err := c.readQuery(); err != nil {
+		return nil, err
+	}
+	return c, c.refuseBody()
 }
 
 // authorize returns who makes a request.
