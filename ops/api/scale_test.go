@@ -12,6 +12,7 @@ import (
 
 	"skidway/distribute"
 	"skidway/internal/handle"
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops/access"
 	"skidway/ops/api"
@@ -57,58 +58,59 @@ func TestScaleCountsWorkersForTheBacklog(t *testing.T) {
 }
 
 func TestEventsAreStreamedAndContinued(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	f.add("mail", "news", `1`)
-	f.do("GET", "/events?queue=mail", nil, 409).problem("events-off")
-	q, err := f.queues.Queue("mail")
-	f.must(err)
-	f.must(q.KeepEvents(f.Context(), 100))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.handler.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), f.principal())))
-	}))
-	defer server.Close()
-	open := func(after string) (next func() string, response *http.Response) {
-		r, err := http.NewRequestWithContext(f.Context(), "GET", server.URL+"/api/v1/events?queue=mail", nil)
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setupOn(t, db, api.Config{})
+		f.add("mail", "news", `1`)
+		f.do("GET", "/events?queue=mail", nil, 409).problem("events-off")
+		q, err := f.queues.Queue("mail")
 		f.must(err)
-		r.Header.Set("Last-Event-ID", after)
-		response, err = http.DefaultClient.Do(r)
-		f.must(err)
-		lines := bufio.NewScanner(response.Body)
-		return func() string {
-			for lines.Scan() {
-				if !strings.HasPrefix(lines.Text(), ":") && lines.Text() != "" {
-					return lines.Text()
+		f.must(q.KeepEvents(f.Context(), 100))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.handler.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), f.principal())))
+		}))
+		defer server.Close()
+		open := func(after string) (next func() string, response *http.Response) {
+			r, err := http.NewRequestWithContext(f.Context(), "GET", server.URL+"/api/v1/events?queue=mail", nil)
+			f.must(err)
+			r.Header.Set("Last-Event-ID", after)
+			response, err = http.DefaultClient.Do(r)
+			f.must(err)
+			lines := bufio.NewScanner(response.Body)
+			return func() string {
+				for lines.Scan() {
+					if !strings.HasPrefix(lines.Text(), ":") && lines.Text() != "" {
+						return lines.Text()
+					}
 				}
+				return "the end"
+			}, response
+		}
+		next, response := open("")
+		if response.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%v", response.Header)
+		}
+		id := f.add("mail", "news", `2`)
+		kind, cursor, data := next(), next(), next()
+		if kind != "event: enqueued" || !strings.Contains(data, id) {
+			t.Errorf("%q %q %q", kind, cursor, data)
+		}
+		second, third := f.add("mail", "news", `3`), f.add("mail", "news", `4`)
+		for _, want := range []string{second, third} { // both are in the first batch
+			again, response := open(strings.TrimPrefix(cursor, "id: "))
+			if _, cursor, data = again(), again(), again(); !strings.Contains(data, want) {
+				t.Errorf("%q, want %s", data, want)
 			}
-			return "the end"
-		}, response
-	}
-	next, response := open("")
-	if response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%v", response.Header)
-	}
-	id := f.add("mail", "news", `2`)
-	kind, cursor, data := next(), next(), next()
-	if kind != "event: enqueued" || !strings.Contains(data, id) {
-		t.Errorf("%q %q %q", kind, cursor, data)
-	}
-	second, third := f.add("mail", "news", `3`), f.add("mail", "news", `4`)
-	for _, want := range []string{second, third} { // both are in the first batch
-		again, response := open(strings.TrimPrefix(cursor, "id: "))
-		if _, cursor, data = again(), again(), again(); !strings.Contains(data, want) {
-			t.Errorf("%q, want %s", data, want)
+			_ = response.Body.Close()
 		}
-		_ = response.Body.Close()
-	}
-	f.do("HEAD", "/events?queue=mail", nil, 200)
-	f.as("view:other").do("GET", "/events?queue=mail", nil, 403).problem("forbidden")
-	f.handler.Close()
-	for end := next(); end != "the end"; end = next() {
-		if strings.HasPrefix(end, "event: ") && end != "event: enqueued" {
-			t.Errorf("%q", end)
+		f.do("HEAD", "/events?queue=mail", nil, 200)
+		f.as("view:other").do("GET", "/events?queue=mail", nil, 403).problem("forbidden")
+		f.handler.Close()
+		for end := next(); end != "the end"; end = next() {
+			if strings.HasPrefix(end, "event: ") && end != "event: enqueued" {
+				t.Errorf("%q", end)
+			}
 		}
-	}
+	})
 }
 
 func TestStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
@@ -197,27 +199,28 @@ func (s starts) WriteHeader(status int) {
 }
 
 func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	id := f.add("mail", "news", `{"to":"ada","token":"hush"}`)
-	for _, path := range []string{"/jobs/" + id, "/queues/mail/jobs", "/jobs/" + id + "?wait=1ms"} {
-		if a := f.do("GET", path, nil, 200); strings.Contains(a.text, "hush") || !strings.Contains(a.text, "[hidden]") {
-			t.Errorf("%s: %s", path, a.text)
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setupOn(t, db, api.Config{})
+		id := f.add("mail", "news", `{"to":"ada","token":"hush"}`)
+		for _, path := range []string{"/jobs/" + id, "/queues/mail/jobs", "/jobs/" + id + "?wait=1ms"} {
+			if a := f.do("GET", path, nil, 200); strings.Contains(a.text, "hush") || !strings.Contains(a.text, "[hidden]") {
+				t.Errorf("%s: %s", path, a.text)
+			}
 		}
-	}
-	f.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
-	copied := into[api.Added](f.as("view:*", "operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
-	job, err := f.queues.Get(f.Context(), copied)
-	f.must(err)
-	if string(job.Args) != `{"to":"bob","token":"hush"}` {
-		t.Errorf("%s", job.Args)
-	}
-	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"hush"}}`, 200)
-	if a := f.do("GET", "/queues/mail/schedules", nil, 200); strings.Contains(a.text, "hush") {
-		t.Errorf("%s", a.text)
-	}
-	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"[hidden]"}}`, 400).problem("invalid")
-	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","headers":{"token":"[hidden]"}}`, 400).problem("invalid")
+		f.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
+		copied := into[api.Added](f.as("view:*", "operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
+		job, err := f.queues.Get(f.Context(), copied)
+		f.must(err)
+		if string(job.Args) != `{"to":"bob","token":"hush"}` {
+			t.Errorf("%s", job.Args)
+		}
+		f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"hush"}}`, 200)
+		if a := f.do("GET", "/queues/mail/schedules", nil, 200); strings.Contains(a.text, "hush") {
+			t.Errorf("%s", a.text)
+		}
+		f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"[hidden]"}}`, 400).problem("invalid")
+		f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","headers":{"token":"[hidden]"}}`, 400).problem("invalid")
+	})
 }
 
 func TestCopyKeepsHiddenHeaders(t *testing.T) {
