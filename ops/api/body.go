@@ -43,8 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, types ...string
 	if r.ContentLength > max {
 		return nil, "", tooLarge
 	}
-	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, max))
-	clearReadDeadline(w)
+	data, err = readAll(w, http.MaxBytesReader(w, r.Body, max))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -53,6 +52,16 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, types ...string
 		return nil, "", problem("invalid", "the body can't be read: %v", err)
 	}
 	return data, mediaType, nil
+}
+
+// readAll reads a body. The deadline of one that came too late stays: the rest of it, which the server reads
+// before it answers, would have none.
+func readAll(w http.ResponseWriter, body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	if err == nil {
+		clearReadDeadline(w)
+	}
+	return data, err
 }
 
 // decode decodes one value in JSON into target. The names of its fields must be those of shape.

@@ -2,7 +2,7 @@ package api
 
 import (
 	"bytes"
-	"io"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -106,9 +106,9 @@ func (q *request) refuseBody() error {
 	if q.route.body != nil || q.r.ContentLength == 0 {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(q.r.Body, bodyOverhead))
-	clearReadDeadline(q.w)
-	if err != nil {
+	data, err := readAll(q.w, http.MaxBytesReader(q.w, q.r.Body, bodyOverhead))
+	var over *http.MaxBytesError
+	if err != nil && !errors.As(err, &over) {
 		return problem("invalid", "the body can't be read: %v", err)
 	}
 	if text := bytes.TrimSpace(data); len(text) > 0 && string(text) != "{}" {

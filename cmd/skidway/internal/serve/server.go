@@ -160,12 +160,23 @@ func (s *Servers) open(one *server, address string, gate *access.Gate, withMetri
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("listen: %w", err), one.close())
 	}
-	one.handler = gate.Handler(routes)
+	one.handler = limitBodies(gate.Handler(routes))
 	s.list = append(s.list, one)
 	if one.tls != nil {
 		return "https://" + one.Addr().String(), nil
 	}
 	return "http://" + one.Addr().String(), nil
+}
+
+// limitBodies bounds the time in which a body is read, also that of a request which is refused: the server
+// reads the rest of it. Handlers that take long set their own.
+func limitBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a connection of HTTP/2 may have none
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Close closes servers that do not serve.
@@ -180,6 +191,7 @@ func (s *Servers) Close() error {
 // Bounds of connections. Those of single requests are set by their handlers.
 const (
 	headerTime   = 5 * time.Second
+	bodyTime     = time.Minute
 	idleTime     = 2 * time.Minute
 	shutdownTime = 5 * time.Second // for open requests at the end
 	maxHeader    = 64 << 10
