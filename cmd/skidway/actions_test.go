@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/redistest"
 	"skidway/ops/access"
 	"skidway/queue"
 )
@@ -101,5 +102,53 @@ func TestAuditHasTheCountOfTheQuestionBeforeAChange(t *testing.T) {
 	d.ends(d.run("jobs", "delete", d.add("a", queue.Options{}), "mail:0:n1-0", other), 1, "1 of 3 jobs failed")
 	if rows := d.audit()[2:]; len(rows) != 2 || rows[0].Count != 3 || rows[0].Action != "delete" || rows[1].Outcome == "done" {
 		t.Errorf("%+v", rows)
+	}
+}
+
+func TestServerAndCommandsThroughItWorkOnACluster(t *testing.T) {
+	t.Parallel()
+	url, _ := redistest.OwnCluster(t)
+	d := newFixtureAt(t, url)
+	server := d.serve([]string{"view:*", "operate:*", "enqueue:*", "admin:*"}, "--queue-metrics")
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, os.WriteFile(token, []byte(server.token), 0o600))
+	run := func(line string, args ...string) string {
+		t.Helper()
+		o := inProcess(t, append(append(strings.Fields(line), args...), "--server", server.url, "--token", "@"+token))
+		if o.code != 0 {
+			t.Fatalf("%s: %+v", line, o)
+		}
+		return o.stdout
+	}
+	spread := []string{"mail", "web", "reports", "logs"} // on three masters
+	for _, name := range spread {
+		id := strings.TrimSpace(run("enqueue", name, "news", "{}", "--in", "1h"))
+		run("enqueue", name, "news", "{}", "--in", "1h")
+		if got := run("jobs list --state delayed -o csv", name); strings.Count(got, ",news,") != 2 {
+			t.Errorf("%s: %s", name, got)
+		}
+		run("jobs run-now", id)
+		copied := strings.TrimSpace(run("jobs copy", id))
+		run("jobs delete", copied)
+		run("queues pause", name)
+		if got := run("jobs cancel --state delayed --yes --queue", name); got != "1 delayed job cancelled\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := run("queues purge --yes", name); got != "1 waiting job deleted\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	all := run("queues list -o csv")
+	for _, name := range spread {
+		hasLine(t, all, name+",")
+	}
+	if code, text := server.do("GET", "/metrics", ""); code != 200 || strings.Count(text, "\nskidway_queue_") < len(spread) {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, text := server.do("GET", "/readyz", ""); code != 200 {
+		t.Errorf("%d %s", code, text)
+	}
+	if rows := d.audit(); len(rows) != 10*len(spread) {
+		t.Errorf("the audit has %d entries: %+v", len(rows), rows)
 	}
 }
