@@ -84,6 +84,7 @@ func (q *Question) String() string {
 // Errors of operations.
 var (
 	ErrQuestionExpired = errors.New("the jobs were counted more than 15 minutes ago: count them again")
+	ErrQuestionEarly   = errors.New("the time at which the jobs were counted is still to come, by the clock of Redis")
 	ErrBegun           = errors.New("the operation was begun before")
 	ErrNoOperation     = errors.New("there is no such operation, or it ended more than a month ago")
 	ErrOperationDone   = errors.New("the operation is done")
@@ -181,12 +182,19 @@ func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) 
 }
 
 // Begin begins the operation that a question asked for. The error is an [OperationRunningError] if
-// another one of the queue runs, [ErrQuestionExpired] if the question is old. [OperationRun.Run]
+// another one of the queue runs, [ErrQuestionExpired] if the question is old, [ErrQuestionEarly] if its time
+// is still to come. [OperationRun.Run]
 // then changes the jobs. If Redis did not answer, the operation may have been begun, and nothing runs
 // it: then a run is returned with the error, whose Run finds that out and goes on.
 func (o *Operations) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
 	if _, err := asked.validate(); err != nil {
 		return nil, err
+	}
+	switch now, err := o.client.Now(ctx, asked.Queue); {
+	case err != nil:
+		return nil, err
+	case asked.AsOf.After(now.Add(time.Millisecond)): // see Ask
+		return nil, ErrQuestionEarly
 	}
 	return o.take(ctx, "begin", queue.Operation{
 		ID: asked.ID, Request: asked.Request,

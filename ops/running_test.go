@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops"
 	"skidway/queue"
@@ -25,35 +26,36 @@ func (f *fixture) hold(pool, name string) {
 }
 
 func TestSilentWorkerOfOneQueueDoesNotHideThoseOfOthers(t *testing.T) {
-	t.Parallel()
-	f := setup(t, redistest.DB(t))
-	f.hold("hung", "a")
-	var names []string // they come after a
-	for i := range 20 {
-		names = append(names, fmt.Sprintf("b%02d", i))
-		f.hold("good", names[i])
-	}
-	var running *ops.Running
-	over := make(chan error, 1)
-	go func() (err error) {
-		defer func() { over <- err }()
-		running, err = f.client.Running(t.Context(), "")
-		return err
-	}()
-	for _, name := range names { // the worker reports when it is asked
-		q, err := f.queues.Queue(name)
-		f.must(err)
-		for {
-			n, err := f.db.Exists(t.Context(), q.Key("watched")).Result()
-			f.must(err)
-			if n == 1 {
-				break
-			}
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		f.hold("hung", "a")
+		var names []string // they come after a
+		for i := range 20 {
+			names = append(names, fmt.Sprintf("b%02d", i))
+			f.hold("good", names[i])
 		}
-		f.must(stats.Report(t.Context(), f.queues, q, "good", []stats.RunningJob{{ID: name, For: time.Second}}))
-	}
-	f.must(<-over)
-	if !slices.Equal(running.Silent, []string{"hung"}) || len(running.Jobs) != len(names) {
-		t.Errorf("%d of %d jobs run, and %q are silent", len(running.Jobs), len(names), running.Silent)
-	}
+		var running *ops.Running
+		over := make(chan error, 1)
+		go func() (err error) {
+			defer func() { over <- err }()
+			running, err = f.client.Running(t.Context(), "")
+			return err
+		}()
+		for _, name := range names { // the worker reports when it is asked
+			q, err := f.queues.Queue(name)
+			f.must(err)
+			for {
+				n, err := f.db.Exists(t.Context(), q.Key("watched")).Result()
+				f.must(err)
+				if n == 1 {
+					break
+				}
+			}
+			f.must(stats.Report(t.Context(), f.queues, q, "good", []stats.RunningJob{{ID: name, For: time.Second}}))
+		}
+		f.must(<-over)
+		if !slices.Equal(running.Silent, []string{"hung"}) || len(running.Jobs) != len(names) {
+			t.Errorf("%d of %d jobs run, and %q are silent", len(running.Jobs), len(names), running.Silent)
+		}
+	})
 }

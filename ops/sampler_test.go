@@ -35,7 +35,7 @@ func overview(t testing.TB, s *ops.Sampler, want func(*ops.Overview) bool) *ops.
 }
 
 func TestOverviewHasQueuesTroublesAndWorkers(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		f := setup(t, db)
 		f.add("mail", "a", "", queue.Options{})
 		f.add("idle", "a", "", queue.Options{Delay: time.Hour})

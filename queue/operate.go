@@ -89,11 +89,19 @@ func (c *Client) change(ctx context.Context, s *rdb.Script, operation, id string
 		return "", fmt.Errorf("%s: %w", operation, err)
 	}
 	state := State(reply.Text(0))
+	now := operation == "retry" && len(args) > 0 && args[0] == string(Delayed)
+	if now {
+		operation = "run now"
+	}
 	switch reply.Word {
 	case "none":
 		return "", noJob(id)
 	case "state":
-		return state, fmt.Errorf("%s %s: %w: it is %s", operation, id, ErrState, state)
+		hint := ""
+		if now && state == Dead {
+			hint = ", and needs a retry"
+		}
+		return state, fmt.Errorf("%s %s: %w: it is %s%s", operation, id, ErrState, state, hint)
 	case "malformed":
 		return state, fmt.Errorf("%s %s: %w: it is %s, and too damaged to run", operation, id, ErrState, state)
 	case "duplicate":

@@ -294,7 +294,7 @@ func TestCopyOfAJobHasItsOptionsButForThoseGiven(t *testing.T) {
 		d.ends(run("jobs", "copy", "mail:0:n1-0"), cli.ExitFailed, "mail:0:n1-0", "finished or unknown")
 		d.ends(run("jobs", "copy", id, "--in", "1h", "--at", "2055-11-30T08:00:00Z"), cli.ExitUsage, "give one of them")
 	}
-	if o := d.must("audit", "-o", "csv"); strings.Contains(o.stdout, "s3cret") || !strings.Contains(o.stdout, "jobs copy,other,") {
+	if o := d.must("audit", "-o", "csv"); strings.Contains(o.stdout, "s3cret") || !strings.Contains(o.stdout, "copy,other,") {
 		t.Error(o.stdout)
 	}
 }

@@ -250,8 +250,8 @@ func (d *fixture) retryByCommand(match string, want int) {
 		d.Errorf("%+v", op)
 	}
 	audit := d.must("audit", "-o", "csv").stdout
-	for _, end := range []string{"0,", strconv.Itoa(want) + ",done"} {
-		hasLine(d, audit, cli.Caller()+",false,command line,jobs retry,mail,"+end+",", fmt.Sprintf("--rate=%d --state=dead --yes", want/2))
+	for _, end := range []string{strconv.Itoa(op.Count) + ",", strconv.Itoa(want) + ",done"} {
+		hasLine(d, audit, cli.Caller()+",false,command line,retry,mail,"+end+",", fmt.Sprintf("--rate=%d --state=dead --yes", want/2))
 	}
 }
 

@@ -96,6 +96,7 @@ func TestTheDashboardDoesWhatCommandsDoOrAReasonIsGiven(t *testing.T) {
 		case !reachable:
 		case where.action != "":
 			w.send(path, w.get(w.expand(where.page)), w.expand(where.action), where.typed)
+			w.checkAction(c)
 		default:
 			if page, text := w.get(w.expand(where.page)), w.expand(where.text); text == "" || !strings.Contains(page, text) {
 				t.Errorf("skidway %s: %s has no %q: %.3000s", path, where.page, text, page)
@@ -115,6 +116,19 @@ func TestTheDashboardDoesWhatCommandsDoOrAReasonIsGiven(t *testing.T) {
 	}
 	if len(w.shown) < 30 {
 		t.Errorf("the pages show only %d commands: %v", len(w.shown), w.shown)
+	}
+}
+
+// checkAction fails the test unless the latest entry of the audit has the action of a command, if that is a change.
+func (w *pageWalk) checkAction(c *cobra.Command) {
+	w.Helper()
+	if !cli.IsChange(c) {
+		return
+	}
+	entries, _, err := access.NewAudit(w.queues.DB(), slog.New(slog.DiscardHandler)).List(w.Context(), "", 1)
+	w.must(err)
+	if want := cli.ActionOf(c, []string{"ID", "MEMBER"}); entries[0].Action != want {
+		w.Errorf("the audit has %q for the form, and %q for %s", entries[0].Action, want, c.CommandPath())
 	}
 }
 

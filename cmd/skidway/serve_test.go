@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -333,5 +336,38 @@ func TestKilledServerRepeatsNoRequestWithAKey(t *testing.T) {
 	}
 	if waiting, delayed := d.kinds(queue.Waiting), d.kinds(queue.Delayed); waiting != "first news" || delayed != "news" {
 		t.Errorf("waiting: %q, delayed: %q", waiting, delayed)
+	}
+}
+
+func TestServeWithTLSIsLoggedOnlyIfTheCertificateIsGood(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	known := httptest.NewTLSServer(http.NotFoundHandler()) // whose client trusts the certificate
+	defer known.Close()
+	pair := known.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	put(t, err)
+	folder := t.TempDir()
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}, "bad.pem": {Type: "CERTIFICATE", Bytes: []byte("none")}} {
+		put(t, os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600))
+	}
+	for _, bad := range []string{"bad.pem", "missing.pem"} {
+		for _, command := range [][]string{{"serve", "--listen"}, {"worker", "--serve"}} {
+			o := d.run(append(command, "127.0.0.1:0", "--tls-cert", filepath.Join(folder, bad), "--tls-key", filepath.Join(folder, "key.pem"))...)
+			if o.code == 0 || strings.Contains(o.stderr, "the API is served") || !strings.Contains(o.stderr, "listen: ") {
+				t.Errorf("%v with %s: %+v", command, bad, o)
+			}
+		}
+	}
+	p := start(d, folder, "serve", "--listen", "127.0.0.1:0", "--redis", d.url, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	d.Cleanup(func() { p.Signal(syscall.SIGTERM); _, _ = p.End() })
+	p.Await("the API is served")
+	_, address, _ := strings.Cut(p.Output(), "address=https://")
+	address, _, _ = strings.Cut(address, "/")
+	answer, err := known.Client().Get("https://" + address + "/readyz")
+	put(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != 200 {
+		t.Errorf("%+v", answer)
 	}
 }

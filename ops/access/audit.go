@@ -43,7 +43,7 @@ type Entry struct {
 	Proven bool   // whether Who has logged in; the command line's user@host has not
 	From   string // the address, or "command line"
 
-	Action  string // such as "retry", or of the command line "jobs retry"
+	Action  string // such as "retry"
 	Queue   string
 	Filter  string // which jobs, or what else is changed
 	Count   int    // jobs; zero where it is not known
@@ -95,10 +95,15 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 	return &Audit{conn, keys[keyAudit], keys[keyRefused], logger}
 }
 
-// freeing are the last words of the actions that go on if Redis is too full for an entry, because they
+// freeing are the first or last words of the actions that go on if Redis is too full for an entry, because they
 // make room or stop what fills it, let in who does that, or take a right away. An operation that
 // makes no room can't continue then.
 var freeing = []string{"purge", "delete", "stop", "continue", "login", "logout", "revoke", "remove", "password"}
+
+func isFreeing(action string) bool {
+	first, _, _ := strings.Cut(action, " ")
+	return slices.Contains(freeing, first) || slices.Contains(freeing, action[strings.LastIndexByte(action, ' ')+1:])
+}
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
 // the error of the change and the number of jobs changed, zero if it is not known. With an error
@@ -147,7 +152,7 @@ func (a *Audit) add(ctx context.Context, stream string, length int64, e Entry) e
 	err = a.db.Retry(ctx, func() error { // a repeated entry is harmless
 		return a.db.XAdd(ctx, &redis.XAddArgs{Stream: stream, MaxLen: length, Approx: true, Values: []any{"entry", text}}).Err()
 	})
-	if redis.HasErrorPrefix(err, "OOM") && slices.Contains(freeing, e.Action[strings.LastIndexByte(e.Action, ' ')+1:]) {
+	if redis.HasErrorPrefix(err, "OOM") && isFreeing(e.Action) {
 		a.logger.LogAttrs(ctx, slog.LevelError, "the audit has no entry of this change: Redis is full", slog.String("change", e.Change), slog.String("action", e.Action))
 		return nil
 	}

@@ -327,6 +327,9 @@ func (g *Gate) refuseAuthorization(w http.ResponseWriter, r *http.Request, path 
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 		refuse(w, r, http.StatusUnauthorized, "unauthorized", err.Error())
+	case errors.Is(err, ErrTokensBusy):
+		w.Header().Set("Retry-After", "1")
+		refuse(w, r, http.StatusTooManyRequests, "busy", err.Error())
 	default:
 		g.unavailable(w, r, err)
 	}

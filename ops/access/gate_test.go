@@ -565,6 +565,19 @@ func TestWithoutPagesOnlyTokensAreAccepted(t *testing.T) {
 	}
 }
 
+func TestUnknownTokensBeyondThoseThatWaitAreToldToComeAgain(t *testing.T) {
+	t.Parallel()
+	s := &site{fixture: newFixture(t, redistest.DB(t))}
+	s.start(GateConfig{})
+	for i := range maxMissed {
+		_, _, _, _, err := s.gate.tokens.cached(s.ctx, fmt.Sprint(i))
+		s.must(err)
+	}
+	if a := s.send("GET", "/", "", "Authorization", "Bearer skd_other_x"); a.StatusCode != 429 || a.Header.Get("Retry-After") != "1" {
+		t.Errorf("%d %v", a.StatusCode, a.Header)
+	}
+}
+
 func TestRequestsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

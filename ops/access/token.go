@@ -34,7 +34,8 @@ const (
 	maxTokenLife  = 10 * 365 * 24 * time.Hour
 	tokensCached  = 5 * time.Second
 	tokensFailed  = time.Second            // how long a failure to read them is that of all requests
-	tokenMissed   = 100 * time.Millisecond // between looks whether one that is not known has been created
+	tokenMissed   = 100 * time.Millisecond // between lookups whether those that are not known have been created
+	maxMissed     = 1000                   // ids of a lookup
 	useNotedEvery = time.Minute
 	useNotedIn    = time.Second
 )
@@ -60,6 +61,10 @@ var (
 	// ErrTokenExpired is the error for a token that was right until it expired.
 	ErrTokenExpired = errors.New("the token has expired")
 
+	// ErrTokensBusy is the error for a token that is not known yet, while requests with very many others
+	// wait until it is known whether these have been created.
+	ErrTokensBusy = errors.New("too many requests with unknown tokens")
+
 	// ErrNoToken is the error for an id of no token.
 	ErrNoToken = errors.New("there is no such token")
 )
@@ -77,7 +82,8 @@ type Tokens struct {
 	at     time.Time     // the same by Redis's clock
 	rows   map[string]tokenRecord
 	failed error                // why they could not be read
-	missed time.Time            // when it was looked last whether one has been created, by now
+	missed time.Time            // when the last lookup was done, by now
+	next   *lookup              // nil: no request waits
 	noted  map[string]time.Time // when the use was written
 	notedM sync.Mutex
 }
@@ -267,14 +273,14 @@ func (t *Tokens) remove(ctx context.Context, ids ...string) error {
 }
 
 // Authenticate returns who sends a token. The error is [ErrToken] or [ErrTokenExpired] for a text
-// that is none, and another one if Redis can't be read.
+// that is none, [ErrTokensBusy] or another one if that is not known.
 func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, error) {
 	parts := strings.SplitN(text, "_", 3)
 	if len(parts) != 3 || parts[0] != "skd" || len(text) > 100 {
 		return nil, ErrToken
 	}
 	id := parts[1]
-	row, known, now, err := t.cached(ctx, id)
+	row, known, now, err := t.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -292,50 +298,6 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, nil
 }
 
-// cached returns a token as it was at most 5 s ago, or 0.1 s if it was not there, and Redis's time. One
-// request reads for all that wait, until its deadline, and its failure is theirs.
-func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known bool, now time.Time, err error) {
-	select {
-	case t.turn <- struct{}{}:
-	case <-ctx.Done():
-		return row, false, now, context.Cause(ctx)
-	}
-	defer func() { <-t.turn }()
-	began := t.now()
-	age, lasts := began.Sub(t.read), tokensCached
-	if t.failed != nil {
-		lasts = tokensFailed
-	}
-	due := t.read.IsZero() || age >= lasts || age < 0
-	if _, known = t.rows[id]; !due && !known && t.failed == nil && age >= tokenMissed {
-		if due, err = t.created(ctx, id); err != nil {
-			return row, false, now, err
-		}
-	}
-	if due {
-		t.rows, t.at, t.failed = t.readFor(ctx)
-		if t.read = began; t.failed != nil {
-			t.read = t.now()
-		}
-	}
-	if t.failed != nil {
-		return row, false, now, t.failed
-	}
-	row, known = t.rows[id]
-	return row, known, t.at.Add(t.now().Sub(t.read)), nil
-}
-
-// created reports whether a token exists that was not there when all were read. It looks every 0.1 s, and
-// for this one alone: clients without a token can make it look.
-func (t *Tokens) created(ctx context.Context, id string) (bool, error) {
-	if since := t.now().Sub(t.missed); since >= 0 && since < tokenMissed {
-		return false, nil
-	}
-	exists, err := t.exists(ctx, id)
-	t.missed = t.now()
-	return exists, err
-}
-
 // exists reports whether there is a token of an id.
 func (t *Tokens) exists(ctx context.Context, id string) (found bool, err error) {
 	err = t.db.Retry(ctx, func() (err error) {
@@ -343,17 +305,6 @@ func (t *Tokens) exists(ctx context.Context, id string) (found bool, err error) 
 		return err
 	})
 	return found, err
-}
-
-// readFor reads the tokens until the deadline of a request, also if its client goes away.
-func (t *Tokens) readFor(ctx context.Context) (map[string]tokenRecord, time.Time, error) {
-	all := context.WithoutCancel(ctx)
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		all, cancel = context.WithDeadlineCause(all, deadline, errAway)
-		defer cancel()
-	}
-	return t.readAll(all)
 }
 
 // noteUse writes that a token is used, once a minute. It is no error if that fails: the token is

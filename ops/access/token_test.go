@@ -2,9 +2,12 @@ package access
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,20 +72,65 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-func TestTokenIsKnownSoonAfterItsCreation(t *testing.T) {
+func TestTokenIsGoodAsSoonAsItHasBeenCreated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
-	server, command := f.newTokens(), f.newTokens()
-	old, _ := f.create(command, time.Hour, "view:*")
-	_, err := server.Authenticate(f.ctx, old)
-	f.must(err)
-	text, token := f.create(command, time.Hour, "view:*")
-	if _, err := server.Authenticate(f.ctx, text); !errors.Is(err, ErrToken) {
-		t.Errorf("tokens are read for each request: %v", err)
+	server, command := NewTokens(f.db), f.newTokens()
+	accepted := func() {
+		t.Helper()
+		text, token := f.create(command, time.Hour, "view:*")
+		if p, err := server.Authenticate(f.ctx, text); err != nil || p.ID != token.ID {
+			t.Errorf("a new token: %v", err)
+		}
 	}
-	f.time = f.time.Add(tokenMissed)
-	if p, err := server.Authenticate(f.ctx, text); err != nil || p.ID != token.ID {
-		t.Errorf("a new token: %v", err)
+	accepted()
+	accepted() // all tokens have just been read
+	ctx, stop := context.WithCancel(f.ctx)
+	var unknown sync.WaitGroup
+	for i := range 20 {
+		unknown.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if _, err := server.Authenticate(ctx, fmt.Sprintf("skd_%06d%06d_x", i, n)); !errors.Is(err, ErrToken) && ctx.Err() == nil {
+					t.Errorf("an unknown token: %v", err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		accepted()
+	}
+	stop()
+	unknown.Wait()
+}
+
+func TestLookupsOfUnknownTokensAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	tokens := f.newTokens()
+	f.create(tokens, time.Hour, "view:*")
+	must := func(l *lookup, _ time.Duration, _ tokenRecord, _ time.Time, err error) *lookup {
+		t.Helper()
+		f.must(err)
+		return l
+	}
+	first := must(tokens.cached(f.ctx, "0"))
+	for i := range maxMissed {
+		if l := must(tokens.cached(f.ctx, fmt.Sprint(i))); l != first {
+			t.Fatalf("token %d has a lookup of its own", i)
+		}
+	}
+	if _, err := tokens.Authenticate(f.ctx, "skd_other_x"); !errors.Is(err, ErrTokensBusy) {
+		t.Errorf("one token too many: %v", err)
+	}
+	if _, err := tokens.Authenticate(f.ctx, "skd_0_x"); !errors.Is(err, ErrToken) || !first.done {
+		t.Errorf("a token of the lookup: %v", err)
+	}
+	if _, wait, _, _, err := tokens.cached(f.ctx, "other"); err != nil || wait != tokenMissed {
+		t.Errorf("the next lookup is after %s, %v", wait, err)
+	}
+	f.time = f.time.Add(tokenMissed / 2)
+	if _, wait, _, _, err := tokens.cached(f.ctx, "other"); err != nil || wait != tokenMissed/2 {
+		t.Errorf("the next lookup is after %s, %v", wait, err)
 	}
 }
 

@@ -70,6 +70,7 @@ type Handler struct {
 	document   document
 	waits      limit // of requests that wait
 	streams    limit
+	answerTime time.Duration // to write an answer
 	askAgain   time.Duration // after which a stream asks whether its principal may still see the queue
 	deliveries limit
 	hooks      *access.Hooks
@@ -111,6 +112,7 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 		streams:    limit{max: maxStreams, maxEach: maxStreamsEach, maxQueues: maxStreams},
 		deliveries: limit{max: maxDeliveries, maxEach: maxDeliveriesEach, maxQueues: maxDeliveries},
 		askAgain:   askAgain,
+		answerTime: answerTime,
 		hooks:      config.Hooks,
 		now:        time.Now,
 	}
@@ -163,7 +165,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	limit := http.NewResponseController(w) // a recorder of a test has no connection
 	_ = limit.SetReadDeadline(time.Now().Add(requestTime))
-	_ = limit.SetWriteDeadline(time.Now().Add(answerTime))
+	_ = limit.SetWriteDeadline(time.Now().Add(h.answerTime))
 	if r.ContentLength == 0 {
 		clearReadDeadline(w)
 	}
@@ -223,7 +225,10 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err := cmp.Or(c.readIdempotencyKey(c.principal), c.readCondition()); err != nil {
 		return nil, err
 	}
-	return c, c.readQuery()
+	if err := c.readQuery(); err != nil {
+		return nil, err
+	}
+	return c, c.refuseBody()
 }
 
 // authorize returns who makes a request.

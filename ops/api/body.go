@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,8 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, types ...string
 	if r.ContentLength > max {
 		return nil, "", tooLarge
 	}
-	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, max))
-	clearReadDeadline(w)
+	data, err = readAll(w, http.MaxBytesReader(w, r.Body, max))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -54,15 +54,30 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, types ...string
 	return data, mediaType, nil
 }
 
+// readAll reads a body. The deadline of one that came too late stays: the rest of it, which the server reads
+// before it answers, would have none.
+func readAll(w http.ResponseWriter, body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	if err == nil {
+		clearReadDeadline(w)
+	}
+	return data, err
+}
+
 // decode decodes one value in JSON into target. The names of its fields must be those of shape.
 func decode(data []byte, shape reflect.Type, target any) error {
 	if err := checkJSON(data, shape); err != nil {
 		return err
 	}
+	return unmarshal(data, target)
+}
+
+// unmarshal decodes JSON that has been checked. Its values may be wrong.
+func unmarshal(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return invalidField(wrong.Field, "%s can't be of type %s: want %s", wrong.Field, wrong.Value, wrong.Type)
+			return invalidField(wrong.Field, "it can't be %s", wrong.Value) // a number beyond the bounds of its type
 		}
 		if p := problemOf(err); p != nil {
 			return p
@@ -83,6 +98,8 @@ func checkJSON(data []byte, shape reflect.Type) error {
 	err := c.value(shape, 1)
 	var field *fieldError
 	switch {
+	case errors.As(err, &field) && field.path == "":
+		return problem("invalid", "%s", strings.Replace(field.detail, "it is", "the body is", 1))
 	case errors.As(err, &field):
 		return invalidField(strings.TrimPrefix(field.path, "."), "%s", field.detail)
 	case err != nil:
@@ -124,9 +141,14 @@ func (c *checker) next() (json.Token, error) {
 func (c *checker) value(t reflect.Type, depth int) error {
 	token, err := c.next()
 	delim, nested := token.(json.Delim)
-	switch {
-	case err != nil || !nested:
+	want := kindOfType(deref(t))
+	switch got := kindOfToken(token); {
+	case err != nil:
 		return err
+	case want != "" && token != nil && got != want:
+		return &fieldError{detail: fmt.Sprintf("it is %s: want %s", got, want)}
+	case !nested:
+		return nil
 	case depth > maxDepth:
 		return &fieldError{detail: fmt.Sprintf("the body has more than %d levels", maxDepth)}
 	case delim == '[':
@@ -138,6 +160,46 @@ func (c *checker) value(t reflect.Type, depth int) error {
 		_, err = c.next() // the end
 	}
 	return err
+}
+
+// kindOfToken returns the kind of a value that begins with a token.
+func kindOfToken(token json.Token) string {
+	switch token := token.(type) {
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	case json.Delim:
+		if token == '[' {
+			return "a list"
+		}
+	}
+	return "an object"
+}
+
+// kindOfType returns the kind of the values of a type, empty if they have any.
+func kindOfType(t reflect.Type) string {
+	if t == nil || isRaw(t) {
+		return ""
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Interface:
+		return ""
+	}
+	return "a number"
 }
 
 func (c *checker) list(t reflect.Type, depth int) error {
@@ -155,6 +217,10 @@ func (c *checker) list(t reflect.Type, depth int) error {
 
 func (c *checker) object(t reflect.Type, depth int) error {
 	fields := fieldsOf(deref(t))
+	var element reflect.Type
+	if t = deref(t); t != nil && t.Kind() == reflect.Map {
+		element = t.Elem()
+	}
 	seen := map[string]bool{}
 	for c.More() {
 		token, err := c.next()
@@ -169,7 +235,9 @@ func (c *checker) object(t reflect.Type, depth int) error {
 		case fields != nil && !known:
 			return &fieldError{"." + name, fmt.Sprintf("there is no field %.80q%s", name, similar(fields, name))}
 		}
-		seen[name] = true
+		if seen[name] = true; !known {
+			field = element
+		}
 		if err := c.value(field, depth+1); err != nil {
 			return inside(err, "."+name)
 		}

@@ -53,6 +53,7 @@ const ExportMargin = exportMargin
 
 // Bounds of requests that last long.
 const (
+	MaxStreams     = maxStreams
 	MaxStreamsEach = maxStreamsEach
 	MaxWaitsEach   = maxWaitsEach
 	MaxWaitQueues  = maxWaitQueues
@@ -60,6 +61,9 @@ const (
 
 // AskAlways makes streams ask before each event whether their principals may see it.
 func (h *Handler) AskAlways() { h.askAgain = 0 }
+
+// SetAnswerTime sets the time for writing an answer.
+func (h *Handler) SetAnswerTime(t time.Duration) { h.answerTime = t }
 
 // SetNow sets the time of signatures.
 func (h *Handler) SetNow(now time.Time) { h.now = func() time.Time { return now } }

@@ -10,6 +10,8 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/internal/handle"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 	"skidway/ops/api"
 	"skidway/queue"
 )
@@ -107,48 +109,49 @@ func TestSchedulesAreAddedChangedAndRun(t *testing.T) {
 }
 
 func TestChannelsAreListedAndShown(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	channel, err := distribute.Open(f.Context(), handle.New(f.db), "web")
-	f.must(err)
-	f.must(channel.Subscribe(f.Context(), "countries", "country-day by=day,country format=auto"))
-	if list := into[api.List[api.Channel]](f.do("GET", "/channels", nil, 200)); len(list.Items) != 1 || list.Items[0].Subscribers != 1 {
-		t.Errorf("%+v", list)
-	}
-	if status := into[api.ChannelStatus](f.do("GET", "/channels/web", nil, 200)); len(status.Subscribers) != 1 || status.Subscribers[0].Name != "countries" {
-		t.Errorf("%+v", status)
-	}
-	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=countries", nil, 200)); len(counts.Rows) != 0 || counts.Subscriber != "countries" {
-		t.Errorf("%+v", counts)
-	}
-	r := f.request("GET", "/api/v1/channels/web/counts?subscriber=countries", nil)
-	r.Header.Set("Accept", "text/csv")
-	if a := f.send(r, 200); a.text != "day,country,requests\n" {
-		t.Errorf("%q", a.text)
-	}
-	f.must(channel.Subscribe(f.Context(), "short", "country-day by=country format=auto"))
-	r = f.request("GET", "/api/v1/channels/web/counts?subscriber=short", nil)
-	r.Header.Set("Accept", "text/csv")
-	if a := f.send(r, 200); a.text != "country,requests\n" {
-		t.Errorf("%q", a.text)
-	}
-	f.must(channel.Subscribe(f.Context(), "people", "country-day by=day visitors=day format=auto"))
-	r = f.request("GET", "/api/v1/channels/web/counts?subscriber=people", nil)
-	r.Header.Set("Accept", "text/csv")
-	if a := f.send(r, 200); a.text != "day,requests,visitors\n" {
-		t.Errorf("%q", a.text)
-	}
-	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=people", nil, 200)); counts.Visitors == nil || *counts.Visitors != 0 || counts.People != nil || counts.Crawlers != nil || counts.PeopleBy != "day,crawler" {
-		t.Errorf("%+v", counts)
-	}
-	f.must(channel.Subscribe(f.Context(), "crawlers", "country-day by=day,crawler_class format=auto"))
-	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=crawlers", nil, 200)); counts.People == nil || *counts.People != 0 || counts.Crawlers == nil || counts.PeopleBy != "" {
-		t.Errorf("%+v", counts)
-	}
-	f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
-	f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
-	f.do("GET", "/channels/none", nil, 404).problem("not-found")
-	f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setupOn(t, db, api.Config{})
+		channel, err := distribute.Open(f.Context(), handle.New(f.db), "web")
+		f.must(err)
+		f.must(channel.Subscribe(f.Context(), "countries", "country-day by=day,country format=auto"))
+		if list := into[api.List[api.Channel]](f.do("GET", "/channels", nil, 200)); len(list.Items) != 1 || list.Items[0].Subscribers != 1 {
+			t.Errorf("%+v", list)
+		}
+		if status := into[api.ChannelStatus](f.do("GET", "/channels/web", nil, 200)); len(status.Subscribers) != 1 || status.Subscribers[0].Name != "countries" {
+			t.Errorf("%+v", status)
+		}
+		if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=countries", nil, 200)); len(counts.Rows) != 0 || counts.Subscriber != "countries" {
+			t.Errorf("%+v", counts)
+		}
+		r := f.request("GET", "/api/v1/channels/web/counts?subscriber=countries", nil)
+		r.Header.Set("Accept", "text/csv")
+		if a := f.send(r, 200); a.text != "day,country,requests\n" {
+			t.Errorf("%q", a.text)
+		}
+		f.must(channel.Subscribe(f.Context(), "short", "country-day by=country format=auto"))
+		r = f.request("GET", "/api/v1/channels/web/counts?subscriber=short", nil)
+		r.Header.Set("Accept", "text/csv")
+		if a := f.send(r, 200); a.text != "country,requests\n" {
+			t.Errorf("%q", a.text)
+		}
+		f.must(channel.Subscribe(f.Context(), "people", "country-day by=day visitors=day format=auto"))
+		r = f.request("GET", "/api/v1/channels/web/counts?subscriber=people", nil)
+		r.Header.Set("Accept", "text/csv")
+		if a := f.send(r, 200); a.text != "day,requests,visitors\n" {
+			t.Errorf("%q", a.text)
+		}
+		if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=people", nil, 200)); counts.Visitors == nil || *counts.Visitors != 0 || counts.People != nil || counts.Crawlers != nil || counts.PeopleBy != "day,crawler" {
+			t.Errorf("%+v", counts)
+		}
+		f.must(channel.Subscribe(f.Context(), "crawlers", "country-day by=day,crawler_class format=auto"))
+		if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=crawlers", nil, 200)); counts.People == nil || *counts.People != 0 || counts.Crawlers == nil || counts.PeopleBy != "" {
+			t.Errorf("%+v", counts)
+		}
+		f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
+		f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
+		f.do("GET", "/channels/none", nil, 404).problem("not-found")
+		f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")
+	})
 }
 
 func TestChatsAreShownWithoutMessages(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -105,8 +104,7 @@ func readDelivery(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, 
 		return nil, tooLarge
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(deliveryTime)) // a recorder of a test has none
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	clearReadDeadline(w)
+	body, err := readAll(w, http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops/access"
 	"skidway/ops/api"
@@ -22,7 +23,7 @@ const hookSecret = "0123456789abcdef"
 var hookTime = time.Unix(1_800_000_000, 0)
 
 // setupHooks returns a fixture with the hooks ci (github) and shop (stripe), whose bodies have at most 1 KiB.
-func setupHooks(t testing.TB) *fixture {
+func setupHooks(t testing.TB, db *rdb.DB) *fixture {
 	hooks, err := access.NewHooks(
 		access.Hook{Name: "ci", Scheme: "github", Secrets: []string{"an older secret, of 16", hookSecret}, Queue: "mail", Kind: "ci.push"},
 		access.Hook{Name: "shop", Scheme: "stripe", Secrets: []string{hookSecret}, Queue: "shop", Kind: "exec.run"},
@@ -30,7 +31,7 @@ func setupHooks(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := setupOn(t, redistest.DB(t), api.Config{MaxPayload: 1 << 10, Hooks: hooks})
+	f := setupOn(t, db, api.Config{MaxPayload: 1 << 10, Hooks: hooks})
 	f.handler.SetNow(hookTime)
 	return f
 }
@@ -50,37 +51,38 @@ func (f *fixture) delivery(name, contentType, body string) *http.Request {
 }
 
 func TestDeliveryBecomesAJobOnce(t *testing.T) {
-	t.Parallel()
-	f := setupHooks(t)
-	const body = `{"ref":"main","n":9007199254740993,"a<b":true}`
-	r := f.delivery("ci", "application/json; charset=utf-8", body)
-	r.Header.Set("X-Github-Event", "push")
-	r.Header.Set("Authorization", "Basic secret")
-	r.Header.Set("Cookie", "secret")
-	first := f.send(r, 202)
-	id := into[api.Added](first).ID
-	job, err := f.queues.Get(t.Context(), id)
-	f.must(err)
-	if want := `{"headers":{"content-type":"application/json; charset=utf-8","x-github-event":"push"},"body":` + body + `}`; job.Queue != "mail" || job.Kind != "ci.push" || string(job.Args) != want {
-		t.Errorf("%s %s %s", job.Queue, job.Kind, job.Args)
-	}
-	again := f.send(f.delivery("ci", "application/json", body), 202)
-	if into[api.Added](again).ID != id || !again.replayed() || first.replayed() || f.depth("mail").Waiting != 1 {
-		t.Errorf("%s, %v, %+v", again.text, again.Header, f.depth("mail"))
-	}
-	f.send(f.delivery("ci", "application/json", body+" "), 202)
-	f.send(f.delivery("shop", "text/plain", "a \"text\""), 202)
-	if depth := f.depth("mail"); depth.Waiting != 2 {
-		t.Errorf("%+v", depth)
-	}
-	if entries := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items; len(entries) != 0 { // as for tokens
-		t.Errorf("%+v", entries)
-	}
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setupHooks(t, db)
+		const body = `{"ref":"main","n":9007199254740993,"a<b":true}`
+		r := f.delivery("ci", "application/json; charset=utf-8", body)
+		r.Header.Set("X-Github-Event", "push")
+		r.Header.Set("Authorization", "Basic secret")
+		r.Header.Set("Cookie", "secret")
+		first := f.send(r, 202)
+		id := into[api.Added](first).ID
+		job, err := f.queues.Get(t.Context(), id)
+		f.must(err)
+		if want := `{"headers":{"content-type":"application/json; charset=utf-8","x-github-event":"push"},"body":` + body + `}`; job.Queue != "mail" || job.Kind != "ci.push" || string(job.Args) != want {
+			t.Errorf("%s %s %s", job.Queue, job.Kind, job.Args)
+		}
+		again := f.send(f.delivery("ci", "application/json", body), 202)
+		if into[api.Added](again).ID != id || !again.replayed() || first.replayed() || f.depth("mail").Waiting != 1 {
+			t.Errorf("%s, %v, %+v", again.text, again.Header, f.depth("mail"))
+		}
+		f.send(f.delivery("ci", "application/json", body+" "), 202)
+		f.send(f.delivery("shop", "text/plain", "a \"text\""), 202)
+		if depth := f.depth("mail"); depth.Waiting != 2 {
+			t.Errorf("%+v", depth)
+		}
+		if entries := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items; len(entries) != 0 { // as for tokens
+			t.Errorf("%+v", entries)
+		}
+	})
 }
 
 func TestDeliveriesAreRefused(t *testing.T) {
 	t.Parallel()
-	f := setupHooks(t)
+	f := setupHooks(t, redistest.DB(t))
 	wrong := f.delivery("ci", "application/json", "{}")
 	wrong.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
 	get := f.delivery("ci", "application/json", "")
@@ -127,7 +129,7 @@ func TestDeliveriesAreRefused(t *testing.T) {
 
 func TestDeliveriesOfAnAddressAreBounded(t *testing.T) {
 	t.Parallel()
-	f := setupHooks(t)
+	f := setupHooks(t, redistest.DB(t))
 	post := func(body io.Reader) int {
 		recorder := httptest.NewRecorder()
 		f.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(f.Context(), "POST", "/hooks/ci", body))
@@ -167,7 +169,7 @@ func (b *slowBody) Read([]byte) (int, error) {
 func FuzzDeliveries(f *testing.F) {
 	f.Add("application/json", `{"a":[1]}`, "sha256=00", "t=1,v1=00")
 	f.Add("text/plain", "\x00", "", "t=1800000000,v1=")
-	s := setupHooks(f)
+	s := setupHooks(f, redistest.DB(f))
 	f.Fuzz(func(t *testing.T, contentType, body, github, stripe string) {
 		s := s.in(t)
 		for _, name := range []string{"ci", "shop"} {

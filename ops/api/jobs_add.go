@@ -113,14 +113,25 @@ const maxBatch = 1000
 const batchTime = 20 * time.Second
 
 func addJobs(ctx context.Context, c *call) (any, error) {
-	jobs, err := readBatch(c.request)
+	texts, err := readBatch(c.request)
 	if err != nil {
 		return nil, err
 	}
-	if len(jobs) == 0 || len(jobs) > maxBatch {
-		return nil, invalidField("jobs", "there are %d jobs: want 1 to %d", len(jobs), maxBatch)
+	if len(texts) == 0 || len(texts) > maxBatch {
+		return nil, invalidField("jobs", "there are %d jobs: want 1 to %d", len(texts), maxBatch)
 	}
+	answer := BatchResults{Results: make([]BatchResult, len(texts))}
 	names := map[string]bool{}
+	var jobs []queue.NewJob
+	var places []int // of the jobs in the batch
+	for i, text := range texts {
+		var job queue.NewJob
+		if err := unmarshal(text, &job); err != nil {
+			answer.Results[i].Problem = c.resultProblem(err)
+			continue
+		}
+		jobs, places = append(jobs, job), append(places, i)
+	}
 	for i, job := range jobs {
 		if err := c.principal.CheckJob(job); err != nil {
 			return nil, err
@@ -131,12 +142,14 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 	if c.key != "" && len(names) > 1 {
 		return nil, invalidField(idempotencyKey, "it is only for jobs of one queue")
 	}
-	answer := BatchResults{Results: make([]BatchResult, len(jobs))}
+	if len(jobs) == 0 {
+		return answer, nil
+	}
 	origin := fmt.Sprintf("queue in %.1000s", slices.Sorted(maps.Keys(names)))
 	err = auditedAddition(ctx, c, access.All, origin, len(jobs), func() error {
 		var failed []error
 		for i, result := range c.queues.EnqueueMany(ctx, jobs) {
-			answer.Results[i] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
+			answer.Results[places[i]] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
 			failed = append(failed, result.Err)
 			c.repeated(result)
 		}
@@ -184,14 +197,16 @@ func (c *call) resultProblem(err error) *Problem {
 	return p
 }
 
-// readBatch returns the jobs of the body.
-func readBatch(q *request) (jobs []queue.NewJob, err error) {
+// readBatch returns the jobs of the body as JSON of the right form, whose values may be wrong.
+func readBatch(q *request) (jobs []json.RawMessage, err error) {
 	data, mediaType, err := q.read(q.route.bodyTypes...)
 	if err != nil {
 		return nil, err
 	}
 	if mediaType == jsonType {
-		var batch struct{ Jobs []queue.NewJob }
+		var batch struct {
+			Jobs []json.RawMessage `json:"jobs"`
+		}
 		err := decode(data, reflect.TypeFor[Batch](), &batch)
 		return batch.Jobs, err
 	}
@@ -199,11 +214,10 @@ func readBatch(q *request) (jobs []queue.NewJob, err error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		var job queue.NewJob
-		if err := decode(line, reflect.TypeFor[NewJob](), &job); err != nil {
+		if err := checkJSON(line, reflect.TypeFor[NewJob]()); err != nil {
 			return nil, err
 		}
-		if jobs = append(jobs, job); len(jobs) > maxBatch {
+		if jobs = append(jobs, line); len(jobs) > maxBatch {
 			return jobs, nil
 		}
 	}

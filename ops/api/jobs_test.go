@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -127,6 +128,79 @@ func (f *fixture) depth(name string) queue.Depth {
 	depth, err := q.Depth(f.Context())
 	f.must(err)
 	return depth
+}
+
+func TestWrongTypesAreNamedAsInJSON(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	for body, want := range map[string]string{
+		`[]`: "/the body is a list: want an object", `3`: "/the body is a number: want an object", `{"kind":3}`: "kind/it is a number: want a string", `{"kind":"a","at":3}`: "at/it is a number: want a string",
+		`{"kind":"a","in":3}`: "in/it is a number: want a string", `{"kind":"a","max_attempts":"x"}`: "max_attempts/it is a string: want a number", `{"kind":"a","max_attempts":1.5}`: "max_attempts/it can't be number 1.5",
+		`{"kind":"a","headers":{"a":1}}`: "headers.a/it is a number: want a string", `{"kind":"a","then":{}}`: "then/it is an object: want a list", `{"kind":"a","then":[{"kind":[]}]}`: "then[0].kind/it is a list: want a string",
+		`{"kind":"a","durable":1}`: "durable/it is a number: want true or false",
+	} {
+		if p := f.do("POST", "/queues/mail/jobs", body, 400).problem("invalid"); p.Field+"/"+p.Detail != want {
+			t.Errorf("%s: %q, want %q", body, p.Field+"/"+p.Detail, want)
+		}
+	}
+	if p := f.do("POST", "/jobs", `{"jobs":[{"queue":"mail","kind":3}]}`, 400).problem("invalid"); p.Field != "jobs[0].kind" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestBodyOfARequestThatHasNoneIsRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t).as(append(admin, "scale:*")...)
+	f.add("mail", "news", `{}`)
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	f.must(q.Pause(t.Context(), "ada", ""))
+	for _, row := range api.Rows() {
+		if row.Body != nil {
+			continue
+		}
+		path := strings.NewReplacer("{id}", "mail:0:n1-0", "{queue}", "mail", "{worker}", "w", "{schedule}", "s", "{channel}", "c", "{chat}", "g").Replace(row.Path)
+		if params := map[string]string{"/api/v1/events": "?queue=mail", "/api/v1/chats": "?member=a", "/api/v1/channels/{channel}/counts": "?subscriber=s"}; params[row.Path] != "" {
+			path += params[row.Path]
+		}
+		recorder := httptest.NewRecorder()
+		f.handler.ServeHTTP(recorder, f.request(row.Method, path, `{"note":"x"}`))
+		if recorder.Code != 400 || !strings.Contains(recorder.Body.String(), "this request has no body") {
+			t.Errorf("%s %s: %d %s", row.Method, row.Path, recorder.Code, recorder.Body)
+		}
+	}
+	if depth := f.depth("mail"); !depth.Paused {
+		t.Error("a request that was refused resumed the queue")
+	}
+	for _, body := range []any{` {} `, " ", nil} {
+		f.do("POST", "/queues/mail/resume", body, 200)
+	}
+}
+
+func TestJobOfABatchWithoutAKindIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	lines := []string{`{"queue":"mail","kind":""}`, `{"queue":"mail","kind":"news"}`, `{"queue":"mail"}`, `{"queue":"mail","kind":"news","max_attempts":1.5}`, `{"queue":"mail","kind":"news","in":"soon"}`, `{"queue":"mail","kind":"news"}`}
+	check := func(form, body string, wanted ...bool) {
+		t.Helper()
+		r := f.request("POST", "/api/v1/jobs", body)
+		r.Header.Set("Content-Type", form)
+		results := into[api.BatchResults](f.send(r, 200)).Results
+		for i, want := range wanted {
+			if p := results[i].Problem; (p == nil) != want || (results[i].ID != "") != want || !want && (p.Name() != "invalid" || strings.Contains(p.Detail, "Go ")) {
+				t.Errorf("%s: %s: %+v", form, lines[i], results[i])
+			}
+		}
+	}
+	check("application/x-ndjson", strings.Join(lines, "\n"), false, true, false, false, false, true)
+	check("application/json", `{"jobs":[`+lines[0]+`,`+lines[1]+`]}`, false, true)
+	r := f.request("POST", "/api/v1/jobs", lines[0]+"\n"+`{"queue":"mail","kind":"exec.run"}`)
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	f.send(r, 403).problem("forbidden")
+	f.do("POST", "/jobs", `{"jobs":[`+lines[0]+`]}`, 200)
+	if depth := f.depth("mail"); depth.Waiting != 3 {
+		t.Errorf("%+v", depth)
+	}
 }
 
 func TestBatchHasAResultForEachJob(t *testing.T) {
@@ -342,7 +416,9 @@ func TestJobsAreChanged(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
 	dead := f.die("mail", "news", `{"to":"ada"}`)[0]
-	f.do("POST", "/jobs/"+dead+"/run-now", nil, 409).problem("wrong-state")
+	if p := f.do("POST", "/jobs/"+dead+"/run-now", nil, 409).problem("wrong-state"); p.Detail != "run now "+dead+": the job is in another state: it is dead, and needs a retry" {
+		t.Errorf("%+v", p)
+	}
 	f.do("POST", "/jobs/"+dead+"/retry", `{"if_state":"delayed"}`, 409).problem("wrong-state")
 	copied := into[api.Added](f.do("POST", "/jobs/"+dead+"/copy", `{"queue":"web","priority":"high"}`, 201)).ID
 	if job := into[api.Job](f.do("GET", "/jobs/"+copied, nil, 200)); job.Queue != "web" || job.Priority != "high" || string(job.Args) != `{"to":"ada"}` {

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +139,12 @@ func TestQuestionsHaveBothCountAndTime(t *testing.T) {
 			if p := f.do("POST", path, body, 400).problem("invalid"); p.Field != "count" {
 				t.Errorf("%s %s: %+v", path, body, p)
 			}
+		}
+	}
+	early := `"count":1,"as_of":"` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"}`
+	for path, body := range map[string]string{"/queues/mail/operations": `{"action":"retry","state":"dead",` + early, "/queues/mail/purge": `{"state":"dead",` + early} {
+		if p := f.do("POST", path, body, 400).problem("invalid"); p.Field != "as_of" || !strings.Contains(p.Detail, "still to come") {
+			t.Errorf("%s %s: %+v", path, body, p)
 		}
 	}
 	f.do("POST", "/queues/mail/purge", nil, 415).problem("wrong-type")

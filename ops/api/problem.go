@@ -191,6 +191,8 @@ func problemOfOperation(err error) *Problem {
 		return p
 	case errors.Is(err, ops.ErrQuestionExpired):
 		return problem("question-expired", "%v", err)
+	case errors.Is(err, ops.ErrQuestionEarly):
+		return invalidField("as_of", "%v", err)
 	case errors.Is(err, ops.ErrOperationDone), errors.Is(err, ops.ErrContinued):
 		return problem("ended", "%v", err)
 	case errors.Is(err, ops.ErrNoOperation):

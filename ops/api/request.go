@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -96,6 +98,23 @@ func (q *request) body(target any) error {
 		return err
 	}
 	return decode(data, reflect.TypeOf(q.route.body), target)
+}
+
+// refuseBody returns an error for a body of a route that has none, as it would be ignored. An empty object
+// is none.
+func (q *request) refuseBody() error {
+	if q.route.body != nil || q.r.ContentLength == 0 {
+		return nil
+	}
+	data, err := readAll(q.w, http.MaxBytesReader(q.w, q.r.Body, bodyOverhead))
+	var over *http.MaxBytesError
+	if err != nil && !errors.As(err, &over) {
+		return problem("invalid", "the body can't be read: %v", err)
+	}
+	if text := bytes.TrimSpace(data); len(text) > 0 && string(text) != "{}" {
+		return problem("invalid", "this request has no body: its fields would be ignored")
+	}
+	return nil
 }
 
 // read reads the body, of one of some types.

@@ -228,7 +228,7 @@ func signalWorker(p *page) (string, message, error) {
 	if i < 0 {
 		return "/workers", message{}, errors.New(words.T("workers.gone", words.Cut(name, 80)))
 	}
-	err = p.audited(do, access.All, name, 1, func() error { return p.dash.ops.Signal(p.ctx(), fleet, fleet.Workers[i], kind) })
+	err = p.audited(do+" worker", access.All, name, 1, func() error { return p.dash.ops.Signal(p.ctx(), fleet, fleet.Workers[i], kind) })
 	return "/workers", done("workers.did_"+do, name), err
 }
 

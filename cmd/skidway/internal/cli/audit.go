@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,23 +17,41 @@ import (
 	"skidway/ops/access"
 )
 
-// changes are the commands that the audit has entries of: those that change what there is, or copy it.
-// Jobs that are enqueued, messages that are sent, and the processes that work on jobs and logs, are not among them.
-var changes = []string{
-	"queues pause", "queues resume", "queues retention", "queues purge", "queues delete",
-	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs copy", "jobs cancel", "jobs delete",
-	"operations stop", "operations continue",
-	"workers quiet", "workers stop",
-	"cron add", "cron pause", "cron remove", "cron resume", "cron run",
-	"logs import", "logs reset", "logs unsubscribe", "logs window", "logs channels delete",
-	"chat create", "chat drop", "chat join", "chat leave", "chat limit",
-	"mail delete", "mail keep", "mail limit", "dm delete",
-	"room create", "room delete", "room mute", "room unmute", "room retract", "room set",
-	"user add", "user password", "user remove", "token create", "token revoke",
+// changes are the commands that the audit has entries of, with the names of their actions, which are
+// those of the same changes by the API and by pages: those that change what there is, or copy it. Jobs
+// that are enqueued, messages that are sent, and the processes that work on jobs and logs, are not among
+// them. A command without a name here has its own.
+var changes = map[string]string{
+	"queues pause": "pause", "queues resume": "resume", "queues retention": "retention", "queues purge": "purge", "queues delete": "delete queue",
+	"jobs retry": "retry", "jobs run-now": "run-now", "jobs reschedule": "reschedule", "jobs priority": "priority", "jobs copy": "copy", "jobs cancel": "cancel", "jobs delete": "delete",
+	"operations stop": "stop", "operations continue": "continue",
+	"workers quiet": "quiet worker", "workers stop": "stop worker",
+	"cron add": "put schedule", "cron pause": "pause schedule", "cron remove": "remove schedule", "cron resume": "resume schedule", "cron run": "run schedule",
+	"logs window": "window", "logs unsubscribe": "unsubscribe",
+	"logs import": "", "logs reset": "", "logs channels delete": "",
+	"chat create": "", "chat drop": "", "chat join": "", "chat leave": "", "chat limit": "",
+	"mail delete": "", "mail keep": "", "mail limit": "", "dm delete": "",
+	"room create": "", "room delete": "", "room mute": "", "room unmute": "", "room retract": "", "room set": "",
+	"user add": "", "user password": "", "user remove": "", "token create": "", "token revoke": "",
 }
 
+// counted are the changes that call [BeginChange] when they know the number of jobs.
+var counted = []string{"queues purge", "jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs cancel", "jobs delete", "operations continue"}
+
 // IsChange reports whether the audit has entries of a command.
-func IsChange(c *cobra.Command) bool { return slices.Contains(changes, pathOf(c)) }
+func IsChange(c *cobra.Command) bool {
+	_, ok := changes[pathOf(c)]
+	return ok
+}
+
+// ActionOf returns the name in the audit of what a command that is a change does with arguments.
+func ActionOf(c *cobra.Command, args []string) string {
+	path := pathOf(c)
+	if path == "chat drop" && len(args) > 1 {
+		return "drop member"
+	}
+	return cmp.Or(changes[path], path)
+}
 
 // pathOf returns the name of a command without that of the program.
 func pathOf(c *cobra.Command) string {
@@ -42,8 +61,11 @@ func pathOf(c *cobra.Command) string {
 
 // A change is a command that the audit has entries of.
 type change struct {
-	entry access.Entry
-	count int
+	entry   access.Entry
+	counted bool                                 // whether the command calls BeginChange
+	audit   *access.Audit                        // nil: the server of the API has one
+	end     func(outcome error, count int) error // nil before the change
+	count   int                                  // of jobs changed
 }
 
 type changeKey struct{}
@@ -52,7 +74,7 @@ type changeKey struct{}
 // before the command runs.
 func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
-		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args)}))
+		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args), counted: slices.Contains(counted, pathOf(c))}))
 	}
 }
 
@@ -60,6 +82,18 @@ func AuditChanges(c *cobra.Command, args []string) {
 // what there is.
 func NotAudited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changeKey{}, nil)
+}
+
+// BeginChange writes the entry of the audit before a change of a number of jobs. With an error nothing
+// must be changed.
+func BeginChange(ctx context.Context, count int) (err error) {
+	change, ok := ctx.Value(changeKey{}).(*change)
+	if !ok || change.audit == nil {
+		return nil
+	}
+	change.entry.Count = count
+	change.end, err = change.audit.Begin(ctx, change.entry)
+	return err
 }
 
 // SetCount sets the number of jobs that a command has changed, for the audit.
@@ -88,8 +122,9 @@ var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-tha
 
 // entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {
-	e := access.Entry{Who: Caller(), From: "command line", Action: pathOf(c)}
-	if e.Action == "jobs copy" {
+	path := pathOf(c)
+	e := access.Entry{Who: Caller(), From: "command line", Action: ActionOf(c, args)}
+	if path == "jobs copy" {
 		args = args[:min(1, len(args))] // without the args of the copy, which may be secret
 	}
 	var words []string
@@ -114,9 +149,9 @@ func entryOf(c *cobra.Command, args []string) access.Entry {
 	})
 	e.Filter = strings.Join(words, " ")
 	switch name, _, isID := strings.Cut(names, ":"); {
-	case strings.HasPrefix(e.Action, "queues "):
+	case strings.HasPrefix(path, "queues "):
 		e.Queue = names
-	case isID && e.Queue == "" && (strings.HasPrefix(e.Action, "jobs ") || strings.HasPrefix(e.Action, "operations ")):
+	case isID && e.Queue == "" && (strings.HasPrefix(path, "jobs ") || strings.HasPrefix(path, "operations ")):
 		e.Queue = name
 	}
 	return e
@@ -130,10 +165,15 @@ func (a *App) audited(ctx context.Context, db *skidway.DB, f func(*skidway.DB) e
 	}
 	// The terminal shows what the command does; only what the audit lacks is logged there.
 	logger := slog.New(slog.NewTextHandler(a.Console.Out, &slog.HandlerOptions{Level: slog.LevelError}))
-	end, err := access.NewAudit(db, logger).Begin(ctx, change.entry)
-	if err != nil {
+	change.audit = access.NewAudit(db, logger)
+	if !change.counted {
+		if err := BeginChange(ctx, 0); err != nil {
+			return err
+		}
+	}
+	err := f(db)
+	if change.end == nil { // it was not confirmed, or there was nothing to change
 		return err
 	}
-	err = f(db)
-	return errors.Join(err, end(err, change.count))
+	return errors.Join(err, change.end(err, change.count))
 }

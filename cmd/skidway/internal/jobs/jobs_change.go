@@ -152,7 +152,7 @@ it goes on after a job that fails.`,
 		}
 		if name == "" {
 			return withService(c.Context(), a, func(client service) error {
-				return each(a, "jobs", ids, func(id string) (string, error) {
+				return eachJob(c.Context(), a, ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)
 					return done, gone(id, err)
 				})

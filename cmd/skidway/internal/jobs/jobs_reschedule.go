@@ -32,7 +32,7 @@ changed. With several IDs, it goes on after a job that fails.`,
 			due = "is due in " + in.String()
 		}
 		return withService(c.Context(), a, func(client service) error {
-			return each(a, "jobs", ids, func(id string) (string, error) {
+			return eachJob(c.Context(), a, ids, func(id string) (string, error) {
 				return due, gone(id, client.Reschedule(c.Context(), id, time.Duration(in), time.Time(at)))
 			})
 		})

@@ -180,6 +180,13 @@ does not ask again, and changes no jobs that came later.`,
 		Args:    cli.Args("ID"),
 	}
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
+		op, err := client.Operations().Get(ctx, ids[0])
+		if err == nil {
+			err = cli.BeginChange(ctx, op.Count)
+		}
+		if err != nil {
+			return err
+		}
 		run, err := client.Operations().Continue(ctx, ids[0])
 		if run == nil {
 			return err
@@ -222,6 +229,9 @@ func (o *operator) change(c *cobra.Command, client service, change ops.Change) e
 		if err := o.Confirm(c, strings.ToUpper(verb[:1])+verb[1:]+" "+which+"?"); err != nil {
 			return err
 		}
+	}
+	if err := cli.BeginChange(c.Context(), asked.Count); err != nil {
+		return err
 	}
 	run, err := client.Begin(c.Context(), asked)
 	if err != nil {

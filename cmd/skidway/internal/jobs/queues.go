@@ -122,6 +122,14 @@ func each(a *cli.App, nouns string, names []string, change func(name string) (st
 	return nil
 }
 
+// eachJob is [each] for the ids of jobs, with the entry of the audit before it.
+func eachJob(ctx context.Context, a *cli.App, ids []string, change func(id string) (string, error)) error {
+	if err := cli.BeginChange(ctx, len(ids)); err != nil {
+		return err
+	}
+	return each(a, "jobs", ids, change)
+}
+
 func queuesPurge(a *cli.App) *cobra.Command {
 	o := operator{App: a, done: "deleted"}
 	state := &cli.Choice{Word: "waiting", Words: []string{"waiting", "delayed", "dead", "finished"}}

@@ -74,6 +74,9 @@ func cheapHash(password string) (string, error) {
 
 // purge changes something only if the audit has an entry.
 func (f *fixture) purge(ctx context.Context, db *skidway.DB, _ []string) error {
+	if err := cli.BeginChange(ctx, 20); err != nil {
+		return err
+	}
 	cli.SetCount(ctx, 12)
 	return db.Redis().Set(ctx, "purged", "1", 0).Err()
 }
@@ -183,7 +186,7 @@ func TestChangesOfTheCommandLineAreAudited(t *testing.T) {
 	}
 	for i, row := range rows {
 		text := strings.Join(row, "|")
-		if row[3] != cli.Caller() || row[4] != "false" || row[5] != "command line" || row[6] != "queues purge" || !strings.Contains(text, "--match=a == 1") {
+		if row[3] != cli.Caller() || row[4] != "false" || row[5] != "command line" || row[6] != "purge" || !strings.Contains(text, "--match=a == 1") {
 			t.Errorf("entry %v", row)
 		}
 		if strings.Contains(text, "password") || strings.Contains(text, "secret") {
@@ -193,7 +196,7 @@ func TestChangesOfTheCommandLineAreAudited(t *testing.T) {
 			t.Errorf("entry %v", row)
 		}
 	}
-	if rows[0][8] != "0" || rows[1][8] != "12" {
+	if rows[0][8] != "20" || rows[1][8] != "12" {
 		t.Errorf("the counts are %v", rows)
 	}
 }

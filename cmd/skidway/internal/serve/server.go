@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,7 +45,8 @@ type Servers struct {
 type server struct {
 	net.Listener
 	handler    http.Handler
-	endStreams func() // that would go on
+	tls        *tls.Config // nil: plain HTTP
+	endStreams func()      // that would go on
 	close      func() error
 }
 
@@ -146,18 +148,35 @@ func (s *Servers) openDash() error {
 // open makes a server listen, whose handler is next behind a gate, and returns its URL without a path.
 func (s *Servers) open(one *server, address string, gate *access.Gate, withMetrics bool, next http.Handler) (url string, err error) {
 	routes, err := withHealth(s.config, s.flags, withMetrics, next)
+	files := s.flags.listener
+	if err == nil && files.TLSCert != "" {
+		var pair tls.Certificate
+		pair, err = tls.LoadX509KeyPair(files.TLSCert, files.TLSKey)
+		one.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
 	if err == nil {
 		one.Listener, err = net.Listen("tcp", address)
 	}
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("listen: %w", err), one.close())
 	}
-	one.handler = gate.Handler(routes)
+	one.handler = limitBodies(gate.Handler(routes))
 	s.list = append(s.list, one)
-	if s.flags.listener.TLSCert != "" {
+	if one.tls != nil {
 		return "https://" + one.Addr().String(), nil
 	}
 	return "http://" + one.Addr().String(), nil
+}
+
+// limitBodies bounds the time in which a body is read, also that of a request which is refused: the server
+// reads the rest of it. Handlers that take long set their own.
+func limitBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a connection of HTTP/2 may have none
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Close closes servers that do not serve.
@@ -172,6 +191,7 @@ func (s *Servers) Close() error {
 // Bounds of connections. Those of single requests are set by their handlers.
 const (
 	headerTime   = 5 * time.Second
+	bodyTime     = time.Minute
 	idleTime     = 2 * time.Minute
 	shutdownTime = 5 * time.Second // for open requests at the end
 	maxHeader    = 64 << 10
@@ -195,14 +215,14 @@ func (s *Servers) Serve(work, stopping context.Context) error {
 
 func (s *Servers) serve(work, stopping context.Context, one *server) error {
 	answering := &http.Server{
-		Handler: one.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: one.handler, TLSConfig: one.tls, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return work },
 	}
 	answering.RegisterOnShutdown(one.endStreams)
 	failed := make(chan error, 1)
 	go func() {
-		if l := s.flags.listener; l.TLSCert != "" {
-			failed <- answering.ServeTLS(one.Listener, l.TLSCert, l.TLSKey)
+		if one.tls != nil {
+			failed <- answering.ServeTLS(one.Listener, "", "")
 		} else {
 			failed <- answering.Serve(one.Listener)
 		}
