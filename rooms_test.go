@@ -73,11 +73,11 @@ ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:
 ops/dash/internal/words:
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/serve cmd/skidway/internal/bench distribute/geo distribute workers
-cmd/skidway/internal/cli: internal/escape ops/access queue distribute distribute/accesslog distribute/chat distribute/stream
-cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/telemetry ops ops/access queue delayed workers workers/stats workers/kinds cmd/skidway/internal/remote
+cmd/skidway/internal/cli: internal/escape ops ops/access queue distribute distribute/accesslog distribute/chat distribute/stream
+cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/telemetry ops ops/access ops/api queue delayed workers workers/stats workers/kinds cmd/skidway/internal/remote
 cmd/skidway/internal/remote: cmd/skidway/internal/cli ops ops/api queue workers/stats
 cmd/skidway/internal/telemetry: cmd/skidway/internal/cli queue workers workers/otel
-cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/telemetry cmd/skidway/internal/jobs cmd/skidway/internal/serve queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
+cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/telemetry cmd/skidway/internal/jobs cmd/skidway/internal/serve ops queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/htmlreport distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog distribute/cuts
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
 cmd/skidway/internal/serve: cmd/skidway/internal/cli cmd/skidway/internal/telemetry distribute internal/samplelog ops ops/access ops/dash queue delayed workers ops/api workers/metrics

@@ -244,7 +244,7 @@ func TestPackagesAllocateLittleBeforeMain(t *testing.T) {
 // notAudited are the commands that the audit has no entries of: those that read, those that add jobs
 // and messages or mark them as read, and processes that work.
 const notAudited = `
-audit, bench chat, bench logs, bench queue, chat info, chat list, chat members, chat read, chat send, config check,
+audit, bench chat, bench logs, bench queue, chat info, chat list, chat members, chat read, chat send, config alerts, config check,
 config variables, cron list, dash, debug script, dm history, dm read, dm send, dm unread, doctor, enqueue, errors list,
 errors show, geoip info, help, jobs list, jobs logs, jobs running, jobs show, logs channels, logs count, logs explain, logs export, logs formats,
 logs report, logs sample, logs ship, logs status, logs top, logs work, mail count, mail read, mail send, mail status,
