@@ -54,7 +54,7 @@ func TestWorkersAreShownAndTold(t *testing.T) {
 	if len(sent) != 2 || sent[0].Worker != "mta-1" || sent[0].Kind != queue.SignalQuiet || sent[1].Kind != queue.SignalStop {
 		t.Errorf("the signals are %+v", sent)
 	}
-	if entries, _, err := f.audit.List(t.Context(), "", 10); err != nil || len(entries) != 4 || entries[0].Action != "stop" || entries[0].Filter != "app-1" {
+	if entries, _, err := f.audit.List(t.Context(), "", 10); err != nil || len(entries) != 4 || entries[0].Action != "stop worker" || entries[0].Filter != "app-1" {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}
 
