@@ -25,14 +25,15 @@ func (b *queueBench) singles(ctx context.Context) error {
 
 // memoryOf returns the bytes of Redis that each of the n jobs takes that add adds.
 func (b *queueBench) memoryOf(ctx context.Context, n int, add func() error) (float64, error) {
-	before, err := b.memory(ctx, "used_memory")
+	// Not used_memory: the memory of connections would matter beside few jobs.
+	before, err := b.memory(ctx, "used_memory_dataset")
 	if err != nil {
 		return 0, err
 	}
 	if err := add(); err != nil {
 		return 0, err
 	}
-	after, err := b.memory(ctx, "used_memory")
+	after, err := b.memory(ctx, "used_memory_dataset")
 	return (after - before) / float64(n), err
 }
 
