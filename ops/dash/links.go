@@ -58,14 +58,14 @@ func (p *page) until() (at time.Time, fixed bool, err error) {
 }
 
 // with returns the address of this page with a value in its query, or without it if the value is empty.
-func (p *page) with(name, value string) string {
-	query := p.request.URL.Query()
+func (e *exchange) with(name, value string) string {
+	query := e.request.URL.Query()
 	query.Set(name, value)
 	if value == "" {
 		query.Del(name)
 	}
-	address := url.URL{Path: p.request.URL.Path, RawPath: p.request.URL.RawPath, RawQuery: query.Encode()}
-	return p.Link(address.String())
+	address := url.URL{Path: e.request.URL.Path, RawPath: e.request.URL.RawPath, RawQuery: query.Encode()}
+	return e.Link(address.String())
 }
 
 // span returns the span of a page that has the value "to" in its address.

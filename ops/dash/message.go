@@ -27,7 +27,7 @@ const (
 )
 
 // say sets the message of the next page.
-func (p *page) say(said message) {
+func (e *exchange) say(said message) {
 	if said.Key == "" {
 		return
 	}
@@ -38,16 +38,16 @@ func (p *page) say(said message) {
 		}
 		text, _ = json.Marshal(said) // texts alone
 	}
-	p.setCookie(messageCookie, base64.RawURLEncoding.EncodeToString(text), 60, true)
+	e.setCookie(messageCookie, base64.RawURLEncoding.EncodeToString(text), 60, true)
 }
 
 // takeMessage returns the message of the last action, and removes it.
-func (p *page) takeMessage() *message {
-	cookie, err := p.request.Cookie(messageCookie)
+func (e *exchange) takeMessage() *message {
+	cookie, err := e.request.Cookie(messageCookie)
 	if err != nil {
 		return nil
 	}
-	p.setCookie(messageCookie, "", -1, true)
+	e.setCookie(messageCookie, "", -1, true)
 	var said message
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || json.Unmarshal(text, &said) != nil || words.Texts()[said.Key] == "" || iconClasses[said.Rank] == "" {
@@ -66,8 +66,8 @@ func (m *message) Text() string {
 }
 
 // setCookie sets a cookie for the dashboard's own path.
-func (p *page) setCookie(name, value string, seconds int, hidden bool) {
-	http.SetCookie(p.writer, &http.Cookie{
-		Name: name, Value: value, Path: p.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: p.request.TLS != nil,
+func (e *exchange) setCookie(name, value string, seconds int, hidden bool) {
+	http.SetCookie(e.writer, &http.Cookie{
+		Name: name, Value: value, Path: e.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: e.request.TLS != nil,
 	})
 }

@@ -25,15 +25,13 @@ import (
 // A page is an answer while it is made: the request, who asks, and what the template shows. The
 // function of a route sets Title and Data, and what else it needs; templates call its methods.
 type page struct {
-	links
+	exchange
 	viewer
 	clock
 	*recorder // nil: the page is not drawn for a stream
 
-	dash    *Dash
-	route   *route
-	request *http.Request
-	writer  http.ResponseWriter
+	dash  *Dash
+	route *route
 
 	revealed bool  // hidden values are shown
 	unknown  error // who makes the request can't be found out now
@@ -54,12 +52,18 @@ type page struct {
 	Data   any // what only this page shows
 }
 
+// An exchange is a request and its answer, with what they say of addresses and cookies.
+type exchange struct {
+	links
+	request *http.Request
+	writer  http.ResponseWriter
+}
+
 // A Crumb is a page above this one; without a path it is this one.
 type Crumb struct{ Text, Path string }
 
 func (d *Dash) newPage(w http.ResponseWriter, r *http.Request, route *route) *page {
-	p := &page{dash: d, route: route, request: r, writer: w, Status: http.StatusOK}
-	p.links = links{mountedAt(r), d.assets}
+	p := &page{exchange: exchange{links{mountedAt(r), d.assets}, r, w}, dash: d, route: route, Status: http.StatusOK}
 	p.viewer.Who, p.unknown = d.principal(r)
 	p.Settings = readSettings(r)
 	p.clock = clock{p.Settings.zone}
@@ -76,7 +80,7 @@ func (d *Dash) principal(r *http.Request) (*access.Principal, error) {
 }
 
 // ctx returns the context of the request.
-func (p *page) ctx() context.Context { return p.request.Context() }
+func (e *exchange) ctx() context.Context { return e.request.Context() }
 
 // redisName returns the Redis in words. Its address is for those who may see all queues.
 func (p *page) redisName() string {

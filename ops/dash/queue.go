@@ -210,7 +210,7 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 }
 
 // RangeLink returns the address of this page with another range.
-func (p *page) RangeLink(of stats.Range) string { return p.with("range", string(of)) }
+func (e *exchange) RangeLink(of stats.Range) string { return e.with("range", string(of)) }
 
 // WaitQuantile and the others return times of the jobs in the range, as far as they are known.
 func (d *queueData) WaitQuantile(q float64) string { return words.About(d.Total.Wait.Quantile(q)) }

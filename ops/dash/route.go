@@ -131,9 +131,9 @@ func (p *page) denied(right access.Action, of scope) bool {
 
 // queueName returns the queue that the request names: in its path or, where a path can't have it
 // ("." and ".."), in the query.
-func (p *page) queueName() string {
-	name := p.request.PathValue("queue")
-	if other := p.request.URL.Query().Get("queue"); name == "-" && other != "" {
+func (e *exchange) queueName() string {
+	name := e.request.PathValue("queue")
+	if other := e.request.URL.Query().Get("queue"); name == "-" && other != "" {
 		return other
 	}
 	return name

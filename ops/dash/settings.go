@@ -118,7 +118,7 @@ func backTo(p *page, text string) string {
 }
 
 // Here returns the path of this page with its query, for the field "back" of a form.
-func (p *page) Here() string { return p.request.URL.RequestURI() }
+func (e *exchange) Here() string { return e.request.URL.RequestURI() }
 
 // A clock shows times in the zone of the settings.
 type clock struct{ zone *time.Location }

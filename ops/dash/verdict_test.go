@@ -23,7 +23,7 @@ func TestNothingIsClaimedOfQueuesThatWereNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	read, stored, unread := of("read", now, false), of("stored", now.Add(-90*time.Second), true), of("unread", time.Time{}, false)
-	p := &page{overview: &ops.Overview{Now: now, Names: 3, Queues: []*ops.SampledQueue{read, stored, unread}}, links: links{"", loadAssets()}, viewer: viewer{&access.Principal{Scopes: scopes}}}
+	p := &page{overview: &ops.Overview{Now: now, Names: 3, Queues: []*ops.SampledQueue{read, stored, unread}}, exchange: exchange{links: links{"", loadAssets()}}, viewer: viewer{&access.Principal{Scopes: scopes}}}
 	for n, want := range []string{"1 of 3 queues read", "Statistics and schedules of 0 of 3 queues are read"} {
 		if text := p.Reading(); text != want || p.Verdict().Calm {
 			t.Errorf("%d: it says %q and %+v, want %q", n, text, p.Verdict(), want)
@@ -64,7 +64,7 @@ func TestAgesGoOnWithTheClock(t *testing.T) {
 func TestShapesOfTroublesAreLive(t *testing.T) {
 	t.Parallel()
 	q := &ops.SampledQueue{QueueStatus: ops.QueueStatus{Name: "mail", Time: time.Now()}}
-	p := &page{overview: &ops.Overview{Now: time.Now(), Queues: []*ops.SampledQueue{q}}, links: links{"", loadAssets()}, viewer: viewer{&access.Principal{}}}
+	p := &page{overview: &ops.Overview{Now: time.Now(), Queues: []*ops.SampledQueue{q}}, exchange: exchange{links: links{"", loadAssets()}}, viewer: viewer{&access.Principal{}}}
 	for _, c := range []struct {
 		rank   ops.Rank
 		shapes map[string]string
