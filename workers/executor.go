@@ -83,7 +83,7 @@ func (x *executor) runSolo(a *attempt) {
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
-			x.sched.soloReturned()
+			x.sched.update(func() { x.sched.slots.add(-1) })
 			x.startRunners(x.sched.soloEnded())
 			return
 		}
@@ -111,7 +111,7 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 		return false
 	}
 	if freeSlot {
-		x.sched.soloReturned()
+		x.sched.update(func() { x.sched.slots.add(-1) })
 	}
 	startOthers := sync.OnceFunc(func() { x.startRunners(x.sched.soloEnded()) })
 	if a.markSolo {

@@ -119,7 +119,7 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		}
 	}
 	if len(ready) > waiting {
-		ready = slices.DeleteFunc(ready, func(q *servedQueue) bool { return q.empty && s.retryLimitsLocked(q, waiting).Max == 0 })
+		ready = slices.DeleteFunc(ready, func(q *servedQueue) bool { return q.empty && q.retryLimitsLocked(s, waiting).Max == 0 })
 	}
 	if len(ready) == 0 {
 		return fetchOrder{}, false // the fetcher waits for entries
@@ -146,7 +146,7 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
 	q.setAsideLocked()
 	order := q.orderLocked(q.session, max(limit, min(2*q.ended, maxPrefetch)))
-	order.retries = s.retryLimitsLocked(q, waiting)
+	order.retries = q.retryLimitsLocked(s, waiting)
 	q.fetches++
 	order.retries.First = q.fetches%retryFirstEvery == 0
 	order.quarantined, order.quarantineAt = min(order.limit, s.quarantine.room(q.session)), s.quarantine.changes

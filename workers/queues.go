@@ -223,7 +223,8 @@ func (s *scheduler) configure(configs []Queue) (unserved, restored []*servedQueu
 		}
 		q.config = configs[q.place]
 	}
-	s.queuesChangedLocked()
+	sortQueues(s.queues)
+	s.wake.send()
 	return unserved, restored
 }
 
@@ -231,7 +232,8 @@ func (s *scheduler) add(queues []*servedQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queues = append(s.queues, queues...)
-	s.queuesChangedLocked()
+	sortQueues(s.queues)
+	s.wake.send()
 }
 
 // leave removes a queue, unless jobs of it are held or a fetch is in flight.
@@ -256,18 +258,16 @@ func (s *scheduler) retireLocked(q *servedQueue) {
 	}
 	if q.removed && q.running == 0 && !q.fetching && !unwritten && slices.Contains(s.queues, q) {
 		s.queues = slices.DeleteFunc(s.queues, func(other *servedQueue) bool { return other == q })
-		s.queuesChangedLocked()
+		s.wake.send()
 		q.stop()
 	}
 }
 
-// queuesChangedLocked sorts the queues by their configuration, those of one pattern by
-// name, and wakes the fetcher.
-func (s *scheduler) queuesChangedLocked() {
-	slices.SortStableFunc(s.queues, func(a, b *servedQueue) int {
+// sortQueues sorts queues by their configuration, those of one pattern by name.
+func sortQueues(queues []*servedQueue) {
+	slices.SortStableFunc(queues, func(a, b *servedQueue) int {
 		return cmp.Or(a.place-b.place, strings.Compare(a.name, b.name))
 	})
-	s.wake.send()
 }
 
 // all returns all queues, including removed ones that are not stopped yet.

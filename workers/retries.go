@@ -15,10 +15,10 @@ func maxRetries(slots int) (besideOthers, alone int) {
 	return max(1, slots/4), max(1, slots-1)
 }
 
-// retryLimitsLocked returns how many retries a fetch from a queue may take, so that neither
+// retryLimitsLocked returns how many retries a fetch from the queue may take, so that neither
 // the pool nor a queue with a limit of its own holds more than maxRetries. waiting is the
 // number of queues that are not known to be empty.
-func (s *scheduler) retryLimitsLocked(q *servedQueue, waiting int) queue.RetryLimits {
+func (q *servedQueue) retryLimitsLocked(s *scheduler, waiting int) queue.RetryLimits {
 	slots, held := s.slots.capacity(), 0
 	for _, other := range s.queues {
 		held += other.heldRetriesLocked(s.solo)

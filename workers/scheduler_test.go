@@ -129,7 +129,7 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
 	if f.solo.current == a {
-		f.soloReturned()
+		f.update(func() { f.slots.add(-1) })
 		f.runners += f.soloEnded()
 		return
 	}

@@ -120,13 +120,6 @@ func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
 	return a, true
 }
 
-// soloReturned frees the slot of the current solo job.
-func (s *scheduler) soloReturned() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.slots.add(-1)
-}
-
 // soloEnded lets other jobs start beside the current solo job, and returns the number of runners
 // to start.
 func (s *scheduler) soloEnded() int {
