@@ -121,7 +121,7 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 	}
 	list, err := get[api.List[api.Job]](ctx, c.server, path("queues", name, "jobs"), query)
 	if err != nil {
-		return nil, c.known(ctx, name, err)
+		return nil, known(ctx, c, name, err)
 	}
 	page := &ops.SearchPage{Next: list.Next, Examined: list.LookedAt, Total: list.Total, Back: local(list.Back), AsOf: local(list.AsOf)}
 	for _, found := range list.Items {
@@ -190,7 +190,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 	body.DryRun = true
 	var asked api.Question
 	if err := c.server.send(ctx, http.MethodPost, path("queues", change.Queue, "operations"), nil, body, &asked); err != nil { // it changes nothing
-		return nil, c.known(ctx, change.Queue, err)
+		return nil, known(ctx, c, change.Queue, err)
 	}
 	change.Match = asked.Match
 	return &ops.Question{Change: change, Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf}, nil

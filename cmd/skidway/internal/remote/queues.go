@@ -36,11 +36,11 @@ func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) 
 // there is no such queue.
 func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
 	page, err := get[api.List[api.Job]](ctx, c.server, path("queues", name, "jobs"), url.Values{"limit": {"1"}})
-	return local(page.AsOf), c.known(ctx, name, err)
+	return local(page.AsOf), known(ctx, c, name, err)
 }
 
 // known adds the names of the queues that there are to the error about another one.
-func (c *Client) known(ctx context.Context, name string, err error) error {
+func known(ctx context.Context, c *Client, name string, err error) error {
 	if !isProblem(err, "no-queue") {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *Client) Statuses(ctx context.Context, names []string) (statuses []ops.Q
 func (c *Client) Report(ctx context.Context, name string) (*ops.Report, error) {
 	report, err := get[api.QueueReport](ctx, c.server, path("queues", name), nil)
 	if err != nil {
-		return nil, c.known(ctx, name, err)
+		return nil, known(ctx, c, name, err)
 	}
 	return reportOf(report), nil
 }
@@ -86,7 +86,7 @@ func (c *Client) Statistics(ctx context.Context, name string, back stats.Range, 
 		query.Set("kind", kind)
 	}
 	answer, err := get[api.Statistics](ctx, c.server, path("queues", name, "stats"), query)
-	return &answer, c.known(ctx, name, err)
+	return &answer, known(ctx, c, name, err)
 }
 
 // Pause pauses a queue and returns its state.
@@ -102,7 +102,7 @@ func (c *Client) Resume(ctx context.Context, name string) (queue.Depth, error) {
 func setPaused(ctx context.Context, c *Client, name, change string, body any) (queue.Depth, error) {
 	var q api.Queue
 	err := c.server.post(ctx, path("queues", name, change), body, &q)
-	return statusOf(q, time.Time{}).Depth, c.known(ctx, name, err)
+	return statusOf(q, time.Time{}).Depth, known(ctx, c, name, err)
 }
 
 // A taggedRetention is a retention and its version, which is in the ETag of the answer.
@@ -119,7 +119,7 @@ func (c *Client) Retention(ctx context.Context, name string) (queue.Retention, e
 	limit := func(l api.Limits) queue.RetentionLimit {
 		return queue.RetentionLimit{Jobs: l.Jobs, Bytes: l.Bytes, Age: time.Duration(l.Age)}
 	}
-	return queue.Retention{Dead: limit(kept.Dead), Results: limit(kept.Results), IfVersion: kept.version}, c.known(ctx, name, err)
+	return queue.Retention{Dead: limit(kept.Dead), Results: limit(kept.Results), IfVersion: kept.version}, known(ctx, c, name, err)
 }
 
 // SetRetention sets the retention of a queue. The error wraps [queue.ErrChanged] if it has another
@@ -136,12 +136,12 @@ func (c *Client) SetRetention(ctx context.Context, name string, r queue.Retentio
 	if isProblem(err, "changed") {
 		return fmt.Errorf("retention of queue %s: %w", name, queue.ErrChanged)
 	}
-	return c.known(ctx, name, err)
+	return known(ctx, c, name, err)
 }
 
 // DeleteQueue deletes a queue.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return c.known(ctx, name, c.server.remove(ctx, path("queues", name)))
+	return known(ctx, c, name, c.server.remove(ctx, path("queues", name)))
 }
 
 // LivingPools returns the workers that serve a queue, with their states and kinds.
@@ -163,7 +163,7 @@ func (c *Client) Running(ctx context.Context, name string) (*ops.Running, error)
 	}
 	list, err := get[api.RunningList](ctx, c.server, "/running", query)
 	if err != nil {
-		return nil, c.known(ctx, name, err)
+		return nil, known(ctx, c, name, err)
 	}
 	running := &ops.Running{More: list.More, Silent: list.Silent}
 	for _, job := range list.Items {
