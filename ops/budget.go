@@ -130,7 +130,7 @@ func (b *budget) spend(took time.Duration, trips int) (spent time.Duration) {
 	return before - b.left
 }
 
-// refund gives back what was spent too much.
+// refund returns what was spent too much.
 func (b *budget) refund(spent time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

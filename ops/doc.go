@@ -87,8 +87,9 @@
 //	failing    problem   at least 20 attempts in 10 min, of which 20 % failed
 //	grows      warning   the oldest waiting job is above 5 min old, and got older for 10 min
 //
-// [Config] can change a row, and [ParseRules] reads such changes from a file. [Client.AlertRules] writes the same rows as rules for Prometheus, from the
-// metrics of workers/metrics; deploy/alerts.yaml is made by it.
+// [Config] can change a row, and [ParseRules] reads such changes from a file. [Client.AlertRules] writes
+// the same rows as rules for Prometheus, from the metrics of workers/metrics; deploy/alerts.yaml is made
+// by it.
 //
 // [Client.Diagnose] judges a [History], to which a process adds the statuses that it reads, so
 // what is to be seen over time needs a process that runs as long. A [Report] also uses the

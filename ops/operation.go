@@ -183,9 +183,9 @@ func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) 
 
 // Begin begins the operation that a question asked for. The error is an [OperationRunningError] if
 // another one of the queue runs, [ErrQuestionExpired] if the question is old, [ErrQuestionEarly] if its time
-// is still to come. [OperationRun.Run]
-// then changes the jobs. If Redis did not answer, the operation may have been begun, and nothing runs
-// it: then a run is returned with the error, whose Run finds that out and goes on.
+// is still to come. [OperationRun.Run] then changes the jobs. If Redis did not answer, the operation may
+// have been begun, and nothing runs it: then a run is returned with the error, whose Run finds that out
+// and goes on.
 func (o *Operations) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
 	if _, err := asked.validate(); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (r *reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// settle gives back to the budget what was spent too much: round trips take longer where the machine
+// settle returns to the budget what was spent too much: round trips take longer where the machine
 // is busy, but an operation used no more of Redis than all its clients together, whose processor time
 // INFO shows. Where that is hidden, the time of the round trips counts.
 func (r *reader) settle(ctx context.Context) {

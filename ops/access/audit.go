@@ -95,14 +95,13 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 	return &Audit{conn, keys[keyAudit], keys[keyRefused], logger}
 }
 
-// freeing are the first or last words of the actions that go on if Redis is too full for an entry, because they
-// make room or stop what fills it, let in who does that, or take a right away. An operation that
-// makes no room can't continue then.
+// freeing are the words of the actions that go on if Redis is too full for an entry, because they make
+// room or stop what fills it, let in who does that, or take a right away. An operation that makes no
+// room can't continue then.
 var freeing = []string{"purge", "delete", "stop", "continue", "login", "logout", "revoke", "remove", "password"}
 
 func isFreeing(action string) bool {
-	first, _, _ := strings.Cut(action, " ")
-	return slices.Contains(freeing, first) || slices.Contains(freeing, action[strings.LastIndexByte(action, ' ')+1:])
+	return slices.ContainsFunc(strings.Fields(action), func(word string) bool { return slices.Contains(freeing, word) })
 }
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
