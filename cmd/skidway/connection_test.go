@@ -38,7 +38,7 @@ func TestUnreachableRedisEndsWithThreeAndHidesThePassword(t *testing.T) {
 	}
 }
 
-func TestUnreadableURLIsReportedWithItsVariable(t *testing.T) {
+func TestWrongSettingIsReportedWithItsVariable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ env, args, want string }{
 		"SKIDWAY_REDIS": {"SKIDWAY_REDIS=127.0.0.1:6379", "queues list", "skidway: the environment variable SKIDWAY_REDIS: read the Redis URL"},
@@ -47,6 +47,7 @@ func TestUnreadableURLIsReportedWithItsVariable(t *testing.T) {
 		"worker":        {"SKIDWAY_REDIS=localhost", "worker", "skidway: the environment variable SKIDWAY_REDIS: read the Redis URL"},
 		"flag":          {"SKIDWAY_REDIS=localhost", "queues list --redis other", "skidway: read the Redis URL"},
 		"server":        {"SKIDWAY_SERVER=http://127.0.0.1:1", "workers list", "skidway: this command needs Redis itself, so it can't go through the server http://127.0.0.1:1: give --redis"},
+		"rules":         {"SKIDWAY_RULES=/no/such", "config alerts", "skidway: the environment variable SKIDWAY_RULES: open /no/such"},
 		"prefix":        {"SKIDWAY_REDIS=localhost", "queues list --prefix {x}", "skidway: prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -17,17 +16,20 @@ const rulesVariable = "SKIDWAY_RULES"
 func RulesFlag(flags *pflag.FlagSet) (read func() ([]ops.Rule, error)) {
 	file := flags.String("rules", "", "`FILE` with the rules of diagnoses that are not the default ones (default "+rulesVariable+")")
 	return func() ([]ops.Rule, error) {
-		path := cmp.Or(*file, os.Getenv(rulesVariable))
+		from, path := "--rules", *file
+		if path == "" {
+			from, path = "the environment variable "+rulesVariable, os.Getenv(rulesVariable)
+		}
 		if path == "" {
 			return nil, nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, WrongUsage("--rules: %w", err)
+			return nil, WrongUsage("%s: %w", from, err)
 		}
 		rules, err := ops.ParseRules(text)
 		if err != nil {
-			return nil, WrongUsage("--rules: %s: %w", path, err)
+			return nil, WrongUsage("%s: %s: %w", from, path, err)
 		}
 		return rules, nil
 	}
