@@ -94,6 +94,12 @@ func TestAuditHasTheCountOfTheQuestionBeforeAChange(t *testing.T) {
 			t.Errorf("%v: a question without an answer is in the audit: %+v", command, d.audit()[before:])
 		}
 	}
+	d.must("logs", "ship", write(t, t.TempDir(), "access.log", small), "--channel", "web", "--subscriber", "s")
+	for _, command := range [][]string{{"queues", "retention", "mail", "--dead-jobs", "5"}, {"queues", "delete", "mail"}, {"logs", "channels", "delete", "web"}} {
+		if d.ends(d.run(command...), 2, "There is no terminal to confirm it: give --yes"); len(d.audit()) != 0 {
+			t.Errorf("%v: a question without an answer is in the audit: %+v", command, d.audit())
+		}
+	}
 	d.must("queues", "purge", "mail", "--state", "delayed", "--yes")
 	if rows := d.audit(); len(rows) != 2 || rows[0].Queue != "mail" || rows[0].Action != "purge" || rows[0].Count != 3 || rows[0].Outcome != "" || rows[1].Change != rows[0].Change || rows[1].Count != 3 || rows[1].Outcome != "done" {
 		t.Errorf("%+v", rows)

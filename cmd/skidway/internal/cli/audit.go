@@ -35,8 +35,10 @@ var changes = map[string]string{
 	"user add": "", "user password": "", "user remove": "", "token create": "", "token revoke": "",
 }
 
-// counted are the changes that call [BeginChange] when they know the number of jobs.
-var counted = []string{"queues purge", "jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs cancel", "jobs delete", "operations continue"}
+// late are the changes that call [BeginChange] themselves, after their question or when they know the
+// number of jobs. The others begin at once.
+var late = []string{"queues retention", "queues purge", "queues delete", "logs channels delete",
+	"jobs retry", "jobs run-now", "jobs reschedule", "jobs priority", "jobs cancel", "jobs delete", "operations continue"}
 
 // IsChange reports whether the audit has entries of a command.
 func IsChange(c *cobra.Command) bool {
@@ -61,11 +63,11 @@ func pathOf(c *cobra.Command) string {
 
 // A change is a command that the audit has entries of.
 type change struct {
-	entry   access.Entry
-	counted bool                                 // whether the command calls BeginChange
-	audit   *access.Audit                        // nil: the server of the API has one
-	end     func(outcome error, count int) error // nil before the change
-	count   int                                  // of jobs changed
+	entry access.Entry
+	late  bool                                 // whether the command calls BeginChange
+	audit *access.Audit                        // nil: the server of the API has one
+	end   func(outcome error, count int) error // nil before the change
+	count int                                  // of jobs changed
 }
 
 type changeKey struct{}
@@ -74,7 +76,7 @@ type changeKey struct{}
 // before the command runs.
 func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
-		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args), counted: slices.Contains(counted, pathOf(c))}))
+		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args), late: slices.Contains(late, pathOf(c))}))
 	}
 }
 
@@ -84,7 +86,7 @@ func NotAudited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changeKey{}, nil)
 }
 
-// BeginChange writes the entry of the audit before a change of a number of jobs. With an error nothing
+// BeginChange writes the entry of the audit before a change of a number of jobs, 0 for other changes. With an error nothing
 // must be changed.
 func BeginChange(ctx context.Context, count int) (err error) {
 	change, ok := ctx.Value(changeKey{}).(*change)
@@ -166,7 +168,7 @@ func (a *App) audited(ctx context.Context, db *skidway.DB, f func(*skidway.DB) e
 	// The terminal shows what the command does; only what the audit lacks is logged there.
 	logger := slog.New(slog.NewTextHandler(a.Console.Out, &slog.HandlerOptions{Level: slog.LevelError}))
 	change.audit = access.NewAudit(db, logger)
-	if !change.counted {
+	if !change.late {
 		if err := BeginChange(ctx, 0); err != nil {
 			return err
 		}

@@ -181,6 +181,9 @@ jobs, schedules, settings and unique keys.`,
 				return err
 			}
 		}
+		if err := cli.BeginChange(ctx, 0); err != nil {
+			return err
+		}
 		if err := s.DeleteQueue(ctx, args[0]); err != nil {
 			return err
 		}

@@ -89,6 +89,9 @@ has a retention for the queue sets that again when it starts.`,
 					return err
 				}
 			}
+			if err := cli.BeginChange(ctx, 0); err != nil {
+				return err
+			}
 			return printRetention(a, output.Word, kept, s.SetRetention(ctx, args[0], kept))
 		})
 	})

@@ -104,6 +104,9 @@ func deleteChannel(a *cli.App, c *cobra.Command, channel *distribute.Channel, ye
 			return err
 		}
 	}
+	if err := cli.BeginChange(c.Context(), 0); err != nil {
+		return err
+	}
 	if err := channel.Delete(c.Context(), force); err != nil {
 		return err
 	}
