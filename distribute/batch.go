@@ -134,8 +134,11 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	defer func() {
-		ctx, cancel := atEnd(ctx, 10*time.Second)
-		defer cancel()
+		if err != nil || ctx.Err() != nil { // else a slow Redis has the time that it needs
+			var cancel context.CancelFunc
+			ctx, cancel = atEnd(ctx, 10*time.Second)
+			defer cancel()
+		}
 		err = errors.Join(err, registry.end(ctx, channel))
 	}()
 	if err := channel.SetWindow(ctx, b.window()); err != nil {

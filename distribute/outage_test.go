@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute"
 	"skidway/internal/handle"
@@ -74,6 +77,25 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			break
 		}
 	}
+}
+
+// A Redis that takes long to delete what a batch has left in it fails no batch.
+func TestBatchWaitsForASlowDeletion(t *testing.T) {
+	t.Parallel()
+	lines := content(1, 200)
+	db := redistest.Open(t, redistest.URL(t))
+	deletions := 0
+	db.AddHook(&commandHook{func(command redis.Cmder, _ error) {
+		if slices.Equal(command.Args()[min(2, len(command.Args())):], []any{"window", 0}) {
+			deletions++
+			time.Sleep(11 * time.Second)
+		}
+	}})
+	result, err := distribute.NewBatch(handle.New(db), countryDay(t), nil).Run(t.Context(), []string{write(t, t.TempDir(), "a.log", lines)})
+	if err != nil || deletions != 1 {
+		t.Fatalf("%v, %d deletions", err, deletions)
+	}
+	same(t, countsOf(result.Report), reference(t, lines))
 }
 
 func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
