@@ -36,6 +36,7 @@ func auditPage(p *page) error {
 		ended[e.Change] = true
 		if data.Matches(e) {
 			data.Rows = append(data.Rows, e)
+			p.recorder.row("audit", e.ID)
 		}
 	}
 	data.Looked = len(entries)

@@ -28,7 +28,8 @@ type chatsData struct {
 // A ChatMember is a member of a chat, with the id of the question whether to drop it.
 type ChatMember struct {
 	group.Member
-	ID string
+	ID   string
+	When Stamp // it was seen last
 }
 
 // membersShown is the number of members that the page lists, those with most unread messages.
@@ -49,6 +50,9 @@ func chatsPage(p *page) error {
 	case data.Member != "":
 		if data.Chats, err = chats.Unread(p.ctx(), data.Member); err == nil {
 			slices.SortStableFunc(data.Chats, func(a, b group.Membership) int { return cmp.Compare(b.Unread, a.Unread) })
+			for _, in := range data.Chats {
+				p.recorder.row("chats", in.Chat)
+			}
 		}
 	}
 	var wrong *chat.InvalidError
@@ -79,8 +83,8 @@ func readChat(p *page, chats *group.Client, data *chatsData) error {
 	for i, member := range members {
 		data.Backlog = max(data.Backlog, member.Unread)
 		if i < membersShown {
-			data.Members = append(data.Members, ChatMember{member, "drop-" + words.Text(i)})
-			p.row("members", member.Name)
+			data.Members = append(data.Members, ChatMember{member, "drop-" + words.Text(i), p.LiveTime("seen "+member.Name, p.Ago(member.Seen, p.Now()))})
+			p.recorder.row("members", member.Name)
 		}
 	}
 	data.More = len(members) - len(data.Members)

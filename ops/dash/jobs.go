@@ -131,6 +131,9 @@ type JobAction struct {
 	Why             string // it can't be done
 }
 
+// jobsShown is the number of jobs that the page lists.
+const jobsShown = 50
+
 // jobsPage is the list of jobs.
 func jobsPage(p *page) error {
 	if to := findJob(p); to != "" {
@@ -151,12 +154,17 @@ func jobsPage(p *page) error {
 		http.Redirect(p.writer, p.request, p.Link("/jobs?"+f.With("since", p.Now().Add(-within).UTC().Format(time.RFC3339))), http.StatusSeeOther)
 		return errAnswered
 	}
-	found, err := searchJobs(p, f, p.request.FormValue("cursor"), 50)
+	found, err := searchJobs(p, f, p.request.FormValue("cursor"), jobsShown)
 	if err != nil {
 		return err
 	}
 	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: queueNames(p), Next: found.next, Looked: found.text(f), Complete: found.next == "", Rows: jobRows(p, f.State, found.jobs)}
-	data.Matches, _ = f.expression() // it was checked
+	data.Matches, _ = f.expression()                      // it was checked
+	if found.next == "" || len(found.jobs) == jobsShown { // else another search would end elsewhere
+		for _, job := range found.jobs {
+			p.recorder.row("jobs", job.ID)
+		}
+	}
 	if text := readingStates(p.Overview()); f.Queue == "" && text != "" {
 		data.Looked += " " + text + "."
 	}
@@ -311,7 +319,6 @@ func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []jobRow) {
 			row.Time = row.Age
 		}
 		row.Quarantined = job.Group != ""
-		p.recorder.row("jobs", job.ID)
 		rows = append(rows, row)
 	}
 	return rows

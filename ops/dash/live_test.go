@@ -16,7 +16,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/delayed"
 	"skidway/distribute"
+	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/internal/redistest"
 	"skidway/ops/access"
 	"skidway/ops/dash"
@@ -105,7 +108,49 @@ func TestEveryLivePageHasAStream(t *testing.T) {
 	f.await(f.stream(server.URL, "/operations"), `"as_of"`)
 	beat(3)
 	f.await(workers, `"held worker-1":"0 of 3"`)
+	f.await(f.stream(server.URL, "/redis"), `"findings":["`)
 	f.await(f.stream(server.URL, "/counts?channel=web&subscriber=countries"), `"total":"0"`)
+}
+
+func TestListsAnnounceWhatIsNew(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	chats := group.NewClient(f.queues.DB())
+	room, err := chats.Create(t.Context(), "", &group.CreateOptions{Members: []string{"ada", "bob"}})
+	f.must(err)
+	schedule := queue.CronSchedule{Name: "nightly", Queue: "mail", Expr: "30 2 * * *", Kind: "report", Args: []byte("{}")}
+	_, err = delayed.AddSchedule(t.Context(), f.queues, schedule)
+	f.must(err)
+	server := httptest.NewServer(f.dash)
+	t.Cleanup(server.Close)
+	t.Cleanup(f.dash.EndStreams)
+	jobs, audit := f.stream(server.URL, "/jobs?queue=mail&state=waiting"), f.stream(server.URL, "/audit")
+	conversation, schedules := f.stream(server.URL, "/chats?chat="+room), f.stream(server.URL, "/schedules?queue=mail")
+	f.await(jobs, `"count.waiting":"1"`)
+	f.await(audit, `"as_of"`)
+	f.await(conversation, `"unread bob":"0"`)
+	f.await(schedules, `"badge schedule mail nightly"`)
+
+	id := f.add("mail", "a", `{}`, queue.Options{})
+	f.await(jobs, id+`"]`)
+	_, err = chats.Send(t.Context(), room, "ada", chat.Content{Body: []byte("hello")})
+	f.must(err)
+	f.await(conversation, `"unread bob":"1"`)
+	f.must(f.audit.Record(t.Context(), access.Entry{Who: "tom", Action: "pause", Queue: "mail", Outcome: "done"}))
+	entries, _, err := f.audit.List(t.Context(), "", 1)
+	f.must(err)
+	f.await(audit, `"rows":{"audit":["`+entries[0].ID+`"]}`)
+	schedule.Expr = "45 3 * * *"
+	_, err = delayed.AddSchedule(t.Context(), f.queues, schedule)
+	f.must(err)
+	f.await(schedules, `03:45`)
+	q, err := f.queues.ForPool("mail")
+	f.must(err)
+	_, err = q.RunSchedule(t.Context(), "nightly", "")
+	f.must(err)
+	f.await(schedules, `"rows":{"firings":["mail nightly `)
+	f.dash.EndStreams()
 }
 
 func TestAFifthStreamOfASessionEndsTheOldest(t *testing.T) {
@@ -295,7 +340,7 @@ func (f *fixture) viewers() string {
 
 func TestFiftyViewersReadWhatOneReads(t *testing.T) {
 	t.Parallel()
-	for path, every := range map[string]time.Duration{"/": 0, "/queues": 0, "/queues/mail": 2 * time.Second, "/workers": 2 * time.Second, "/errors": 10 * time.Second} {
+	for path, every := range map[string]time.Duration{"/": 0, "/queues": 0, "/queues/mail": 2 * time.Second, "/workers": 2 * time.Second, "/errors": 10 * time.Second, "/jobs?queue=mail&state=waiting": 5 * time.Second, "/schedules?queue=mail": 5 * time.Second} {
 		f := setup(t, redistest.DB(t))
 		f.add("mail", "email.send", `{}`, queue.Options{})
 		address, reads := f.viewers(), f.countReads()

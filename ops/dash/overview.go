@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"skidway/ops"
@@ -260,6 +261,7 @@ func rankIcon(p *page, rank ops.Rank) Icon {
 // A findingRow is a finding of the doctor.
 type findingRow struct {
 	ops.Finding
+	Key   string
 	Badge Badge
 }
 
@@ -278,10 +280,12 @@ func redisPage(p *page) error {
 			if finding.Rank != rank {
 				continue
 			}
-			row := findingRow{finding, p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
+			row := findingRow{finding, strings.TrimSpace(finding.Topic + " " + finding.Server), p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
 			if rank == ops.Fine {
 				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
 			}
+			row.Badge = p.LiveBadge(row.Key, row.Badge)
+			p.recorder.row("findings", row.Key)
 			rows = append(rows, row)
 		}
 	}

@@ -67,6 +67,17 @@ func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	return bar
 }
 
+// LiveTime returns a time that the stream changes in place.
+func (r *recorder) LiveTime(key string, s Stamp) Stamp {
+	s.Key = key
+	text := s.Text
+	if s.Age != "" {
+		text = "" // the script counts on
+	}
+	r.set("time "+key, s.ISO+"\n"+s.Title+"\n"+s.Age+"\n"+text)
+	return s
+}
+
 // livePlot returns a plot whose line, area and labels the stream changes in place.
 func (r *recorder) livePlot(key string, plot *chart.Plot) *chart.Plot {
 	plot.Key = key

@@ -3,6 +3,7 @@ package dash
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,14 +24,30 @@ type scheduleRow struct {
 	Edit  string // query of the form
 	Shell string // what the buttons do
 
+	Times     []Stamp     // the next three
 	Fired     []firedMark // the last ten, the latest last
 	FiredText string      // likewise, in words
 }
 
 // A firedMark is the shape of a time at which a schedule fired.
 type firedMark struct {
+	ID    string
 	Icon  Icon
 	Title string
+}
+
+// setTimes sets the next three times. The stream may fill in those that are empty.
+func (r *scheduleRow) setTimes(p *page) {
+	for i := range 3 {
+		var stamp Stamp
+		switch {
+		case i == 0:
+			stamp = p.Clock(r.Next, p.Now())
+		case i < len(r.Upcoming):
+			stamp = p.Clock(r.Upcoming[i], p.Now())
+		}
+		r.Times = append(r.Times, p.LiveTime(fmt.Sprint("next ", r.Queue, " ", r.Name, " ", i), stamp))
+	}
 }
 
 // setFired sets the last ten firings.
@@ -47,7 +64,9 @@ func (r *scheduleRow) setFired(p *page) {
 			icon, text = p.Icon("warn", ""), words.T("schedules.fired_late")
 		}
 		texts = append(texts, text)
-		r.Fired = append(r.Fired, firedMark{icon, p.Clock(f.Fired, p.Now()).Title + " · " + text})
+		mark := firedMark{fmt.Sprint(r.Queue, " ", r.Name, " ", f.Fired.UnixMilli()), icon, p.Clock(f.Fired, p.Now()).Title + " · " + text}
+		p.recorder.row("firings", mark.ID)
+		r.Fired = append(r.Fired, mark)
 	}
 	r.FiredText = words.T("schedules.last_ten", strings.Join(texts, ", "))
 }
@@ -89,6 +108,8 @@ func schedulesPage(p *page) error {
 		default:
 			row.Badge = Badge{Text: words.T("schedules.on_time"), Icon: p.GrayIcon("ok", "")}
 		}
+		row.Badge = p.LiveBadge("schedule "+s.Queue+" "+s.Name, row.Badge)
+		row.setTimes(p)
 		row.setFired(p)
 		p.recorder.row("schedules", s.Queue+" "+s.Name)
 		rows = append(rows, row)

@@ -127,6 +127,7 @@ type clock struct{ zone *time.Location }
 type Stamp struct {
 	ISO, Title, Text string
 	Age              string // the text with %s in place of an age that the script counts on; empty for others
+	Key              string // of a time that the stream changes in place
 }
 
 // stamp returns a time with a text for it.

@@ -80,6 +80,14 @@ const setIcon = (element, value) => {
   setShape(element, colour, href)
   if (label) element.setAttribute('aria-label', label)
 }
+// A time, or an age that counts on.
+const setTime = (element, value) => {
+  const [at, title, age, text] = value.split('\n')
+  Object.assign(element, {dateTime: at, title})
+  element.dataset.age = age
+  element.ahead = Date.parse(at) > redisNow()
+  if (text || !age) setValue(element, text)
+}
 // A place of a map: its colour and its title.
 const setPlace = (element, value) => {
   const [colour, title] = value.split('\n')
@@ -103,6 +111,7 @@ const show = change => {
     if (key.startsWith('icon ')) find('icon', key.slice(5)).forEach(element => setIcon(element, text))
     if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
     if (key.startsWith('path ')) find('path', key.slice(5)).forEach(element => element.setAttribute('d', text))
+    if (key.startsWith('time ')) find('time', key.slice(5)).forEach(element => setTime(element, text))
     if (key.startsWith('place ')) find('k', key.slice(6)).forEach(element => setPlace(element, text))
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
@@ -222,15 +231,15 @@ const ageText = seconds => {
   return d < 10 ? units(d, 'd', h % 24, 'h') : d + 'd'
 }
 const opened = Date.now()
-const ages = all('[data-age]').map(element => {
-  const at = Date.parse(element.dateTime)
-  return {element, at, sign: at > body.dataset.now ? -1 : 1}
-})
+const redisNow = () => Number(body.dataset.now) + Date.now() - opened
+const ages = all('[data-age], [data-time]')
+ages.forEach(element => { element.ahead = element.dateTime && Date.parse(element.dateTime) > redisNow() })
 const countOn = () => {
   if (held || document.hidden || busy()) return
-  const now = Number(body.dataset.now) + Date.now() - opened
-  for (const {element, at, sign} of ages) {
-    const text = element.dataset.age.replace('%s', ageText(Math.max(0, sign * (now - at) / 1000)))
+  for (const element of ages) {
+    if (!element.dataset.age) continue
+    const age = (redisNow() - Date.parse(element.dateTime)) / 1000
+    const text = element.dataset.age.replace('%s', ageText(Math.max(0, element.ahead ? -age : age)))
     if (element.textContent !== text) element.textContent = text
   }
 }
