@@ -20,7 +20,9 @@
 //   - attempts whose end Redis has not confirmed, which run again,
 //   - what a pool counted since its last write, if it is killed,
 //   - writes that Redis has lost, as in a failover,
-//   - a write without an answer within 30 minutes after it was first tried.
+//   - a write without an answer within 30 minutes after it was first tried,
+//   - jobs that were added before the first sample of a queue, within a minute after a pool
+//     first served it: nobody knows in which minute they came.
 //
 // The time is that of Redis. Counts belong to the minute in the middle of the interval in which a
 // pool counted them.

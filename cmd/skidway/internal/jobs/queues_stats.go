@@ -33,7 +33,8 @@ month 186 times four hours. Each column of the lines in a table is one minute,
 half an hour or half a day; a dot is zero, a space is a time without samples.
 
 Workers write what they have counted every 10 seconds, or more slowly where
-there are many. worker.stats in their configuration sets how much they count.`,
+there are many. Jobs that were added before a worker first served the queue are
+not counted. worker.stats in their configuration sets how much they count.`,
 		Example: `  skidway queues stats mail
   skidway queues stats mail --range day --kind email.send
   skidway queues stats mail --range month -o csv`,
