@@ -108,6 +108,9 @@ func TestEveryLivePageHasAStream(t *testing.T) {
 	f.await(f.stream(server.URL, "/operations"), `"as_of"`)
 	beat(3)
 	f.await(workers, `"held worker-1":"0 of 3"`)
+	time.Sleep(time.Second)
+	beat(3)
+	f.await(workers, `"time lease worker-1":"`) // it was renewed
 	f.await(f.stream(server.URL, "/redis"), `"findings":["`)
 	f.await(f.stream(server.URL, "/counts?channel=web&subscriber=countries"), `"total":"0"`)
 }

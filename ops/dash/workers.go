@@ -32,6 +32,7 @@ type workerRow struct {
 	Named   bool   // whether the principal sees its name and host
 	Short   string // the host, or the name, or what replaces them
 	Badge   Badge
+	Lease   Stamp // how long it lasts
 	Served  []ServedQueue
 	Longest time.Duration // that it has held a job
 	Odd     bool          // whether its version is not that of most
@@ -162,6 +163,7 @@ func showWorkers(p *page, whole *ops.Fleet) error {
 
 // fill sets what a row shows of its worker.
 func (r *workerRow) fill(p *page, fleet *ops.Fleet, versions []string) {
+	r.Lease = p.LiveTime("lease "+r.Key, p.aged(fleet.Now.Add(r.Left()), words.T("workers.lease", "%s"), r.Left()))
 	r.Short = words.T("workers.unnamed")
 	if r.Named {
 		r.Short = cmp.Or(r.Host, r.Name)
