@@ -329,6 +329,13 @@ func testLive(t *testing.T, ctx context.Context) {
 			t.Errorf("the script writes %s as %q, the server as %q", age, text, words.Age(age))
 		}
 	}
+	// So do those of which the time has changed, towards it and away from it.
+	b.visit("/workers", 1400)
+	b.Wait(`(left => (window.shown ??= left.textContent) !== left.textContent)(document.querySelector('[data-time="lease w1"]'))`)
+	for ahead, text := range map[string]string{"5400": "lease 1h 29m", "-7": "lease "} {
+		b.Do(chromedp.Evaluate[chromedp.Void](`close(); show({values: {"time lease w1": new Date(redisNow() + ` + ahead + ` * 1000).toISOString() + "\nexact\nlease %s\n"}})`))
+		b.Wait(`document.querySelector('[data-time="lease w1"][title=exact]').textContent.startsWith("` + text + `")`)
+	}
 	// A trouble that is over is announced, and what is said of the others is of now.
 	mail, err := f.queues.Queue("mail")
 	f.must(err)
