@@ -122,7 +122,7 @@ func TestShipperKilledInTheMiddleOfAStream(t *testing.T) {
 			}
 			same(t, countsOf(report), reference(t, firstLines(lines, n)))
 			worker = start(t, work)
-			run(t, url, "ship", path)
+			ship(t, channel, path) // with a long lease: what was read of a pipe can't be read again
 			worker.Kill()
 			run(t, url, "work", "s")
 			exact(t, url, "s", lines)
