@@ -81,7 +81,7 @@ cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/telem
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/htmlreport distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog distribute/cuts
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
 cmd/skidway/internal/serve: cmd/skidway/internal/cli cmd/skidway/internal/telemetry distribute internal/samplelog ops ops/access ops/dash queue delayed workers ops/api workers/metrics
-cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers workers/otel distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog
+cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers workers/otel workers/stats distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog
 scripts/benchcompare:
 scripts/mutate:
 `

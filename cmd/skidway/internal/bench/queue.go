@@ -43,8 +43,8 @@ start; the memory that jobs take in Redis, and the commands that an idle worker
 sends. All of it runs in one process.
 
 Jobs with the header of a trace, and clients and pools with metrics or spans of
-OpenTelemetry, of which 1 or 100 % are sampled, take turns with plain jobs.
-Nothing is exported.
+OpenTelemetry, of which 1 or 100 % are sampled, take turns with plain jobs, and
+so do pools that count no statistics. Nothing is exported.
 
 For comparison it sends the bare Redis commands in a loop that checks nothing
 and guarantees nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one

@@ -15,6 +15,7 @@ import (
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/otel"
+	"skidway/workers/stats"
 )
 
 // A variant is a way to add and run jobs. Variants are measured in turn with plain jobs, in short
@@ -32,7 +33,7 @@ const (
 // The variants and their figures, as they are printed.
 var (
 	variantHeads = []struct{ name, head string }{
-		{"header", "with a header"}, {"traced_1", "1 % sampled"}, {"traced_100", "100 % sampled"}, {"metered", "with metrics"},
+		{"header", "with a header"}, {"traced_1", "1 % sampled"}, {"traced_100", "100 % sampled"}, {"metered", "with metrics"}, {"uncounted", "no statistics"},
 	}
 	variantFigures = []struct{ name, head string }{
 		{"callers16", "added/s, 16 callers"}, {"batch", "added/s, 100 a call"}, {"drain", "drained/s"},
@@ -51,9 +52,10 @@ func init() {
 
 // variants returns the variants, plain jobs first.
 func (b *queueBench) variants() (_ []variant, end func(context.Context) error, err error) {
-	plain, header := b.queueLoad, b.queueLoad
+	plain, header, uncounted := b.queueLoad, b.queueLoad, b.queueLoad
 	header.headers = traceHeaders()
-	variants := []variant{{"plain", &plain}, {"header", &header}}
+	uncounted.poolConfig.Stats = stats.Off
+	variants := []variant{{"plain", &plain}, {"header", &header}, {"uncounted", &uncounted}}
 	var ends []func(context.Context) error
 	for name, config := range telemetries() {
 		load := b.queueLoad
