@@ -44,7 +44,7 @@ var actions = []action{
 	{"/jobs?queue=mail&state=delayed", []string{`tbody tr:first-child [type=checkbox]`, `#bulk [value=cancel]`, `form[action$="/jobs/change"] .pri`}, "1 job is cancelled.", ""},
 	{"/jobs?queue=mail&state=delayed", []string{`#all [value=delete]`, `main [name=name]: mail`, `main form .dng`}, "deleted.", ""},
 	{"/errors", []string{`tbody tr:first-child td .btn`, `form[action$="/jobs/change"] .pri`}, "run again.", ""},
-	{"/queues/mail", []string{`[popovertarget=purge]`, `#purge [name=name]: mail`, `#purge .dng`}, "deleted.", ""},
+	{"/queues/mail", []string{`[popovertarget=purge]`, `#purge .dng`, `main [name=name]: mail`, `main form .dng`}, "deleted.", ""},
 	{"/workers", []string{`[popovertarget=tell-0]`, `#tell-0 [value=quiet]`}, "is told to take no more jobs.", ""},
 	{"/workers", []string{`[popovertarget=tell-0]`, `#tell-0 [value=stop]`}, "is told to stop.", ""},
 	{"/schedules/edit", []string{`main [name=name]: hourly`, `main [name=queue]: mail`, `main [name=expr]: @hourly`, `main [name=kind]: email.send`, `main form .pri`}, "Schedule hourly is saved.", ""},

@@ -25,7 +25,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add(false, address, "")
 	}
 	for address, form := range map[string]string{
-		"/queues/mail/pause": "note=%ff", "/queues/{/resume": "", "/queues/mail/purge": "state=running&name=mail", "/queues/mail/retention": "dead_jobs=-1&results_days=9223372036854775807",
+		"/queues/mail/pause": "note=%ff", "/queues/{/resume": "", "/queues/mail/retention": "dead_jobs=-1&results_days=9223372036854775807",
 		"/jobs/change": "do=delete&state=dead&queue=mail&match=(&as_of=x&count=-1", "/jobs/" + id + "/reschedule": "in=x&at=y", "/jobs/" + id + "/priority": "priority=9", "/jobs/" + id + "/copy": "queue={}&args={", "/jobs/x/delete": "",
 		"/workers/signal": "worker=&do=stop", "/operations/change": "id=x&do=y", "/enqueue": "queue=&kind=&args=%00&delay=x", "/schedules/put": "name=&queue={&expr=x&zone=../..", "/schedules/change": "queue=mail&name=&do=run",
 		"/channels/window": "channel={&window=9e99EB", "/channels/drop": "channel=&subscriber=&name=", "/chats/drop": "chat={}&member=", "/settings": "zone=Local&theme=x&keys=&back=/%5C",

@@ -194,6 +194,9 @@ func changeJobs(p *page) (string, message, error) {
 		return back, message{}, err
 	}
 	asked.Do, asked.Priority, asked.By = do, priority, p.who()
+	if do == "delete" && asked.Match == "" {
+		do = "purge" // it is called so in the audit
+	}
 	return operate(p, asked, do, back)
 }
 

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -244,25 +243,6 @@ func resumeQueue(p *page) (string, message, error) {
 	}
 	err = p.audited("resume", q.Name(), "", 0, func() error { return q.Resume(p.ctx()) })
 	return queuePath(q.Name(), ""), done("queue.resumed", q.Name()), err
-}
-
-// purgeQueue is the action that deletes all jobs of a state. The name of the queue must have been
-// typed.
-func purgeQueue(p *page) (string, message, error) {
-	q, err := namedQueue(p)
-	if err != nil {
-		return "/queues", message{}, err
-	}
-	to := queuePath(q.Name(), "")
-	if p.request.PostForm.Get("name") != q.Name() {
-		return to, message{}, errors.New(words.T("queue.wrong_name"))
-	}
-	state := queue.State(p.request.PostForm.Get("state"))
-	asked, err := p.dash.ops.Operations().Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.who()})
-	if err != nil {
-		return to, message{}, err
-	}
-	return operate(p, asked, "purge", to)
 }
 
 // who returns the name of the principal as it stands in the audit: that of a token is no user's.

@@ -45,16 +45,26 @@ func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
 	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"1"}, "version": {"0.0.0.0.0.0"}})), http.StatusOK, "Not done:", `name="dead_jobs" value="20"`, `name="version" value="20.1000.129600000.0.0.0"`)
 	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"many"}})), http.StatusOK, "Not done: many is no number.")
 
-	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mial"}})), http.StatusOK, "That is not the name of the queue.", `data-v="waiting">3<`)
-	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mail"}})), http.StatusOK, "3 jobs are deleted.", `data-v="waiting" class="dim">0<`)
-	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"active"}, "name": {"mail"}})), http.StatusOK, "Not done:")
+	f.want(f.get("/queues/mail"), http.StatusOK, `action="/jobs/question"><input type="hidden" name="all" value="1"><input type="hidden" name="do" value="delete">`)
+	question := f.get("/jobs/question?all=1&do=delete&queue=mail&state=waiting&back=/queues/mail")
+	f.want(question, http.StatusOK, "Delete 3 waiting jobs? (mail)")
+	late := f.add("mail", "a", `{}`, queue.Options{Delay: time.Millisecond}) // after the question
+	form := hidden(question.body, "/jobs/change")
+	form.Set("do", "delete")
+	form.Set("name", "mial")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "That is not the name of the queue.")
+	form.Set("name", "mail")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "3 jobs are deleted.")
+	f.want(f.get("/jobs/"+late), http.StatusOK)
+	form.Set("state", "active")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "Not done:")
 	entries, _, err := f.audit.List(t.Context(), "", 100)
 	f.must(err)
 	actions := map[string]int{}
 	for _, e := range entries {
 		actions[e.Action+" by "+e.Who]++
 	}
-	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 6, "purge": 2} {
+	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 6, "purge": 4} {
 		if actions[action+" by anna"] != n {
 			t.Errorf("the audit has %v", actions)
 		}
@@ -72,12 +82,12 @@ func TestRolesChangeOnlyWhatTheyMay(t *testing.T) {
 		{[]string{"view:*"}, ""},
 		{[]string{"view:*", "operate:other"}, ""},
 		{[]string{"view:mail", "operate:mail"}, "pause resume"},
-		{[]string{"view:*", "operate:*", "admin:*"}, "pause resume purge retention"},
+		{[]string{"view:*", "operate:*", "admin:*"}, "pause resume retention"},
 		{[]string{"view:other"}, "nothing"},
 	} {
 		f.who = principal(t, role.scopes...)
 		page := f.get("/queues/mail")
-		for _, action := range []string{"pause", "resume", "purge", "retention"} {
+		for _, action := range []string{"pause", "resume", "retention"} {
 			want := http.StatusForbidden
 			if strings.Contains(role.may, action) {
 				want = http.StatusSeeOther
@@ -142,7 +152,7 @@ func TestNamesOfOtherQueuesAreInNoMessage(t *testing.T) {
 	f := setup(t, redistest.DB(t))
 	f.add("secret", "a", `{}`, queue.Options{})
 	f.who = principal(t, "view:team-*", "operate:team-*", "admin:team-*")
-	for _, action := range []string{"pause", "resume", "purge", "retention"} {
+	for _, action := range []string{"pause", "resume", "retention"} {
 		a := f.post("/queues/team-none/"+action, url.Values{"name": {"team-none"}, "state": {"waiting"}})
 		if next := f.follow(a); strings.Contains(next.body, "secret") || !strings.Contains(next.body, "There is no queue team-none.") {
 			t.Errorf("%s: the page is %s", action, next.body)

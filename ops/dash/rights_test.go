@@ -32,7 +32,7 @@ var rightCases = map[string]rightCase{
 	"GET /audit": {"", "", "admin:*"}, "GET /settings": {"", "", "view:?"},
 
 	"POST /queues/{queue}/pause": {"/queues/mail/pause", "", "operate:mail"}, "POST /queues/{queue}/resume": {"/queues/mail/resume", "", "operate:mail"},
-	"POST /queues/{queue}/purge": {"/queues/mail/purge", "name=other", "admin:mail"}, "POST /queues/{queue}/retention": {"/queues/mail/retention", "dead_jobs=x", "admin:mail"},
+	"POST /queues/{queue}/retention": {"/queues/mail/retention", "dead_jobs=x", "admin:mail"},
 	"POST /jobs/change":     {"", "do=retry&state=active&id=JOB", "view:mail operate:mail"},
 	"POST /jobs/{id}/retry": {"/jobs/JOB/retry", "", "operate:mail"}, "POST /jobs/{id}/run-now": {"/jobs/JOB/run-now", "", "operate:mail"},
 	"POST /jobs/{id}/cancel": {"/jobs/JOB/cancel", "", "operate:mail"}, "POST /jobs/{id}/reschedule": {"/jobs/JOB/reschedule", "at=x", "operate:mail"},

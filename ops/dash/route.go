@@ -73,7 +73,6 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
-		{pattern: "POST /queues/{queue}/purge", right: access.Admin, scope: oneQueue, action: purgeQueue},
 		{pattern: "POST /queues/{queue}/retention", right: access.Admin, scope: oneQueue, action: retainQueue},
 		{pattern: "POST /jobs/change", right: access.View, scope: anyQueue, action: changeJobs}, // it checks each queue
 		{pattern: "POST /jobs/{id}/retry", right: access.Operate, scope: jobQueue, action: jobAction("retry")},
