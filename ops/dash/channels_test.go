@@ -145,7 +145,9 @@ func TestChatsShowMembersAndBacklogs(t *testing.T) {
 	if len(members) != 2 {
 		t.Errorf("the members are %+v", members)
 	}
-	if entries, _, err := f.audit.List(t.Context(), "", 1); err != nil || len(entries) != 1 || entries[0].Action != "drop member" {
+	f.want(f.follow(f.post("/chats/drop", url.Values{"chat": {id}, "member": {"nobody"}})), http.StatusOK, "Not done:", "not a member")
+	f.want(f.follow(f.post("/chats/drop", url.Values{"chat": {"none"}, "member": {"bob"}})), http.StatusOK, "Not done:")
+	if entries, _, err := f.audit.List(t.Context(), "", 10); err != nil || len(entries) != 2 || entries[0].Action != "drop member" || entries[0].Filter != id+" bob" {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}
 

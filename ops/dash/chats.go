@@ -95,6 +95,10 @@ func readChat(p *page, chats *group.Client, data *chatsData) error {
 func dropMember(p *page) (string, message, error) {
 	id, member := p.request.PostForm.Get("chat"), p.request.PostForm.Get("member")
 	to := "/chats?" + url.Values{"chat": {id}}.Encode()
-	err := p.audited("drop member", access.All, id+" "+member, 1, func() error { return group.NewClient(p.dash.db).Leave(p.ctx(), id, member) })
+	chats := group.NewClient(p.dash.db)
+	if _, err := chats.Pending(p.ctx(), id, member, 0, 1); err != nil { // for the client, dropping one who is no member is no error
+		return to, message{}, err
+	}
+	err := p.audited("drop member", access.All, id+" "+member, 1, func() error { return chats.Leave(p.ctx(), id, member) })
 	return to, done("chats.did_drop", member), err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
@@ -383,6 +384,24 @@ func TestTextsAreUsedAndExist(t *testing.T) {
 	for key := range words.Texts() {
 		if first, _, _ := strings.Cut(key, "."); !used[key] && !used[first+"."] {
 			t.Errorf("the text %s is not used", key)
+		}
+	}
+}
+
+func TestMessageOfAnotherOriginIsNotShown(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for text, shown := range map[string]bool{
+		`{"r":"ok","k":"did.retry","a":["x"],"l":"/operations","m":"operation.show"}`: true, `{"r":"ok","k":"did.retry","a":["x"]}`: true,
+		`{"r":"ok","k":"did.retry","a":["x"],"l":"//example.com","m":"operation.show"}`: false, `{"r":"ok","k":"did.retry","a":["x"],"l":"javascript:1","m":"operation.show"}`: false,
+		`{"r":"ok","k":"did.retry","a":["x"],"l":"/","m":"none"}`: false, `{"r":"x","k":"did.retry"}`: false, `{"r":"ok","k":"none"}`: false, `{`: false,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/settings", nil)
+		r.AddCookie(&http.Cookie{Name: "skidway-said", Value: base64.RawURLEncoding.EncodeToString([]byte(text))})
+		a := send(t, f.dash, r)
+		f.want(a, http.StatusOK)
+		if got := strings.Contains(a.body, "Job x runs again."); got != shown {
+			t.Errorf("%s: it is shown: %t", text, got)
 		}
 	}
 }

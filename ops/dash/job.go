@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 type jobData struct {
 	*queue.Job
 	Badge     Badge
+	Shown     Value  // on what the rest of the page depends
 	Heading   string // why it ended, or the last error
 	Attempts  []Attempt
 	Args      Payload
@@ -131,6 +133,7 @@ func showJob(p *page, job *queue.Job) (err error) {
 	p.Under = "jobs"
 	p.Data = data
 	p.recorder.set("state", string(job.State))
+	data.Shown = p.Val("page", fmt.Sprint(job.State, " ", job.Attempts))
 	return nil
 }
 

@@ -62,8 +62,11 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 		changed, next, err := follower.step()
 		if err != nil {
 			why := "refused"
-			if errors.Is(err, errCheckAgain) {
+			switch {
+			case errors.Is(err, errCheckAgain):
 				why = "check"
+			case errors.Is(err, queue.ErrNoJob):
+				why = "gone"
 			}
 			_ = writer.Write("over", `{"why":"`+why+`"}`) // the reader may be gone
 			return

@@ -77,6 +77,10 @@ func TestStreamsCarryWhatHasChanged(t *testing.T) {
 	f.add("mail", "a", `{}`, queue.Options{})
 	f.await(overview, `"waiting.mail":"2"`)
 	f.await(one, `"waiting":"2"`)
+	f.bury("mail", "connection refused")
+	f.await(job, `"page":"dead 1"`)
+	f.want(f.follow(f.post("/jobs/"+id+"/delete", nil)), http.StatusOK, "is deleted.")
+	f.await(job, `"why":"gone"`)
 	for _, path := range []string{"/settings", "/none", "/jobs/export", "//example.com", ""} {
 		f.want(f.get("/live?page="+url.QueryEscape(path)), http.StatusNotFound)
 	}

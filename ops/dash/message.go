@@ -50,7 +50,8 @@ func (e *exchange) takeMessage() *message {
 	e.setCookie(messageCookie, "", -1, true)
 	var said message
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil || json.Unmarshal(text, &said) != nil || words.Texts()[said.Key] == "" || iconClasses[said.Rank] == "" {
+	known := words.Texts()
+	if err != nil || json.Unmarshal(text, &said) != nil || known[said.Key] == "" || iconClasses[said.Rank] == "" || said.Link != "" && (known[said.More] == "" || !isPath(said.Link)) {
 		return nil
 	}
 	return &said

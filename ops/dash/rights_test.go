@@ -33,8 +33,8 @@ var rightCases = map[string]rightCase{
 
 	"POST /queues/{queue}/pause": {"/queues/mail/pause", "", "operate:mail"}, "POST /queues/{queue}/resume": {"/queues/mail/resume", "", "operate:mail"},
 	"POST /queues/{queue}/retention": {"/queues/mail/retention", "dead_jobs=x", "admin:mail"},
-	"POST /jobs/change":     {"", "do=retry&state=active&id=JOB", "view:mail operate:mail"},
-	"POST /jobs/{id}/retry": {"/jobs/JOB/retry", "", "operate:mail"}, "POST /jobs/{id}/run-now": {"/jobs/JOB/run-now", "", "operate:mail"},
+	"POST /jobs/change":              {"", "do=retry&state=active&id=JOB", "view:mail operate:mail"},
+	"POST /jobs/{id}/retry":          {"/jobs/JOB/retry", "", "operate:mail"}, "POST /jobs/{id}/run-now": {"/jobs/JOB/run-now", "", "operate:mail"},
 	"POST /jobs/{id}/cancel": {"/jobs/JOB/cancel", "", "operate:mail"}, "POST /jobs/{id}/reschedule": {"/jobs/JOB/reschedule", "at=x", "operate:mail"},
 	"POST /jobs/{id}/priority": {"/jobs/JOB/priority", "", "operate:mail"}, "POST /jobs/{id}/reveal": {"/jobs/JOB/reveal", "", "reveal:mail"},
 	"POST /jobs/{id}/delete": {"/jobs/JOB/delete", "state=active", "admin:mail"}, "POST /jobs/{id}/copy": {"/jobs/JOB/copy", "args=x", "operate:mail"},

@@ -106,15 +106,21 @@ func back(p *page) string { return backTo(p, p.request.PostForm.Get("back")) }
 
 // backTo returns a path if it is that of a page of the dashboard, else that of the overview.
 func backTo(p *page, text string) string {
-	target, err := url.Parse(text)
-	if err != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || target.Host != "" || target.Scheme != "" {
+	if !isPath(text) {
 		return "/"
 	}
+	target, _ := url.Parse(text)
 	r := &http.Request{Method: http.MethodGet, URL: target}
 	if _, pattern := p.dash.mux.Handler(r); !strings.HasPrefix(pattern, "GET ") {
 		return "/"
 	}
 	return target.RequestURI()
+}
+
+// isPath reports whether a text is a path, and leads to no other host.
+func isPath(text string) bool {
+	target, err := url.Parse(text)
+	return err == nil && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && !strings.ContainsAny(text, "\\\r\n\t") && target.Host == "" && target.Scheme == ""
 }
 
 // Here returns the path of this page with its query, for the field "back" of a form.

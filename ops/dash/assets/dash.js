@@ -55,6 +55,7 @@ const busy = () => document.querySelector('[popover]:popover-open, tbody :checke
 
 const setValue = (element, text) => {
   if (element.textContent === text) return
+  if (element.hidden) return say(news.dataset.changed)
   element.textContent = text
   element.classList.toggle('dim', text === '0' || text === '–')
   if (still || first || element.closest('dd + dd, .need')) return // ages would always flash
@@ -121,7 +122,7 @@ const show = change => {
     const there = all('[data-row]').map(row => row.dataset.row)
     const fresh = ids.filter(id => !there.includes(id))
     const gone = (tables[table] || []).some(id => !ids.includes(id))
-    const line = byId('news-text').dataset
+    const line = news.dataset
     tables[table] = ids
     if (fresh.length) {
       say(line.new.replace('%s', fresh.length))
@@ -143,7 +144,7 @@ const connected = () => {
 }
 
 const disconnected = () => {
-  if (lastAlive) say(byId('news-text').dataset.lost.replace('%s', new Date(lastAlive).toLocaleTimeString('en-GB')))
+  if (lastAlive) say(news.dataset.lost.replace('%s', new Date(lastAlive).toLocaleTimeString('en-GB')))
   body.classList.add('lost')
 }
 
@@ -184,7 +185,8 @@ const open = () => {
   source.addEventListener('over', event => {
     close()
     const why = JSON.parse(event.data).why
-    if (why === 'many') { setHeld(true); say(byId('news-text').dataset.ended) }
+    const text = news.dataset[why]
+    if (text) { setHeld(true); say(text) }
     if (why === 'refused') location.reload()
     if (why === 'check') open() // the handlers before the dashboard see the new request
     if (why === 'end') { disconnected(); setTimeout(open, againAfter) } // the server ends, and may start again
