@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"skidway/internal/rdb"
@@ -109,6 +110,15 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 		return err
 	}
 	return nil
+}
+
+// Outcome returns what the audit has of the end of a run, of which err is the error: an operation that was
+// stopped has one.
+func (r *OperationRun) Outcome(err error) error {
+	if err == nil && r.Operation.Status != "done" {
+		return fmt.Errorf("operation %s was stopped", r.Operation.ID)
+	}
+	return err
 }
 
 // find reads until it has found enough jobs for a step: a page may have few that match. It reports

@@ -105,7 +105,7 @@ func isFreeing(action string) bool {
 }
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
-// the error of the change and the number of jobs changed, zero if it is not known. With an error
+// the error of the change and the number of jobs changed, -1 if it is not known. With an error
 // of Begin the change must not be made. It is no error for a change that makes room, stops
 // something or takes a right away if Redis is full. end can't be cancelled by ctx.
 func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, count int) error, err error) {
@@ -120,7 +120,7 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, cou
 		if e.Outcome = "done"; outcome != nil {
 			e.Outcome = outcome.Error()
 		}
-		if count > 0 {
+		if count >= 0 {
 			e.Count = count
 		}
 		return a.add(context.WithoutCancel(ctx), a.key, maxEntries, e)

@@ -34,7 +34,7 @@ func (c *call) audited(ctx context.Context, name, filter string, count int, chan
 		return err
 	}
 	err = sent(change())
-	end(err, 0)
+	end(err, -1)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -197,7 +198,7 @@ func runOperation(ctx context.Context, c *call, name, match string, count int, b
 		if err != nil {
 			c.log.Warn("an operation was interrupted", "operation", op.ID, "changed", run.Operation.Changed, "error", err)
 		}
-		end(err, run.Operation.Changed)
+		end(run.Outcome(err), run.Operation.Changed)
 	})
 	if !running {
 		_, _ = c.ops.Operations().Stop(ctx, op.ID) // it can be continued
@@ -265,15 +266,22 @@ func changeIDs(ctx context.Context, c *call, body *NewOperation, priority queue.
 	}[body.Action]
 	c.status = 200
 	answer := IDResults{Results: []IDResult{}}
-	err := c.audited(ctx, c.values["queue"], "ids: "+strings.Join(body.IDs, " "), len(body.IDs), func() error {
-		var failed []error
-		for _, id := range body.IDs {
-			err := change(id)
-			answer.Results = append(answer.Results, IDResult{id, c.resultProblem(err)})
-			failed = append(failed, err)
-		}
-		return redisAway(failed)
-	})
+	end, err := c.beginAudit(ctx, c.entry(c.values["queue"], "ids: "+strings.Join(body.IDs, " "), len(body.IDs)))
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, id := range body.IDs {
+		err := change(id)
+		answer.Results = append(answer.Results, IDResult{id, c.resultProblem(err)})
+		errs = append(errs, err)
+	}
+	err = sent(redisAway(errs))
+	outcome, failed := err, len(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
+	if failed > 0 && err == nil {
+		outcome = fmt.Errorf("%d of %d jobs failed, the others are done", failed, len(body.IDs))
+	}
+	end(outcome, len(body.IDs)-failed)
 	return answer, err
 }
 

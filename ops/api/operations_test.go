@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,15 @@ func TestOperationIsStoppedAndContinued(t *testing.T) {
 	if op = into[api.Operation](f.do("POST", "/operations/"+op.ID+"/stop", nil, 200)); op.Status != "stopped" {
 		t.Errorf("%+v", op)
 	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		rows := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items
+		if slices.ContainsFunc(rows, func(e api.AuditEntry) bool { return e.Outcome == "operation "+op.ID+" was stopped" && e.Count == op.Changed }) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the audit of %+v has %+v", op, rows)
+		}
+	}
 	f.do("POST", "/operations/"+op.ID+"/continue", nil, 202)
 	f.handler.Close()
 	if depth := f.depth("mail"); depth.Dead == 0 {
@@ -107,6 +117,9 @@ func TestJobsAreChangedByIDs(t *testing.T) {
 	results := into[api.IDResults](f.do("POST", "/queues/mail/operations", map[string]any{"action": "retry", "ids": append(ids, waiting)}, 200)).Results
 	if len(results) != 3 || results[0].Problem != nil || results[2].Problem == nil || results[2].Problem.Name() != "wrong-state" {
 		t.Errorf("%+v", results)
+	}
+	if rows := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items; len(rows) != 2 || rows[0].Outcome != "1 of 3 jobs failed, the others are done" || rows[0].Count != 2 || rows[1].Count != 3 {
+		t.Errorf("the audit has %+v", rows)
 	}
 	f.do("POST", "/queues/mail/operations", `{"action":"retry","ids":["other:0:n1-1"]}`, 400).problem("invalid")
 	f.do("POST", "/queues/mail/operations", map[string]any{"action": "retry", "ids": ids, "rate": 1}, 400).problem("invalid")

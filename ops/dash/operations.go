@@ -104,7 +104,7 @@ func continueOperation(p *page, op queue.Operation) error {
 func goOn(p *page, run *ops.OperationRun, end func(error, int) error) {
 	p.dash.background(func(ctx context.Context) {
 		err := run.Run(ctx, func(queue.Operation) {})
-		logAudit(p, end(err, run.Operation.Changed))
+		logAudit(p, end(run.Outcome(err), run.Operation.Changed))
 		if err != nil && ctx.Err() == nil {
 			p.dash.config.Logger.Error("an operation was interrupted", "operation", run.Operation.ID, "error", err)
 		}
@@ -136,7 +136,7 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	}
 	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {
 		err := run.Run(p.ctx(), func(queue.Operation) {})
-		logAudit(p, end(err, run.Operation.Changed))
+		logAudit(p, end(run.Outcome(err), run.Operation.Changed))
 		if err != nil { // a part is done
 			said := message{Rank: "warn", Key: "operation.cut", Args: []string{words.Of("operation.", run.Operation.Do, run.Operation.Changed), words.Text(run.Operation.Count), errorText(err)}}
 			said.Link, said.More = "/operations", "operation.show"

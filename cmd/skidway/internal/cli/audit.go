@@ -67,7 +67,7 @@ type change struct {
 	late  bool                                 // whether the command calls BeginChange
 	audit *access.Audit                        // nil: the server of the API has one
 	end   func(outcome error, count int) error // nil before the change
-	count int                                  // of jobs changed
+	count int                                  // of jobs changed; -1 if it is not known
 }
 
 type changeKey struct{}
@@ -76,7 +76,7 @@ type changeKey struct{}
 // before the command runs.
 func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
-		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args), late: slices.Contains(late, pathOf(c))}))
+		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{count: -1, entry: entryOf(c, args), late: slices.Contains(late, pathOf(c))}))
 	}
 }
 
