@@ -45,8 +45,7 @@ type SearchPage struct {
 	Total    int       // jobs in the state
 	Back     time.Time // when the last of them died or ended; of delayed ones, is due; else zero
 	AsOf     time.Time // when the page was begun, by the clock of the queue's Redis
-
-	ahead bool // whether the first jobs are the earliest
+	State    queue.State
 }
 
 // String returns how far the search looked, such as "searched 10,000 of 1,000,000, back to
@@ -61,7 +60,7 @@ func (p *SearchPage) String() string {
 		layout = "2006-01-02 15:04"
 	}
 	word := "back to"
-	if p.ahead {
+	if p.State == queue.Delayed { // the first jobs are the earliest
 		word = "up to"
 	}
 	return text + ", " + word + " " + p.Back.Local().Format(layout)
@@ -112,7 +111,7 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 	if err := c.budget.measurePath(ctx, c.queues.DB()); err != nil {
 		return nil, err
 	}
-	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
+	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, State: options.State}}
 	s.began, s.path = c.now(), c.budget.path()
 	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)

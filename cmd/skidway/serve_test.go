@@ -217,6 +217,7 @@ func TestServeTakesDeliveriesToHooks(t *testing.T) {
 	d.ends(d.run("serve", "--hooks", hooks), 2, "write @FILE")
 	hooks = file("@" + filepath.Join(folder, "secret"))
 	d.ends(d.run("worker", "--dash", "127.0.0.1:0", "--hooks", hooks), 2, "give --serve too")
+	d.ends(d.run("serve", "--read-only", "--hooks", hooks), 2, "give --hooks or --read-only")
 	s := d.serve([]string{"view:*"}, "--hooks", hooks)
 	if code, text := s.do("POST", "/hooks/ci", "{}"); code != 401 {
 		t.Errorf("without a signature: %d %s", code, text)

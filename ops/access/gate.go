@@ -30,7 +30,7 @@ type GateConfig struct {
 	AuthHeader string         // header with the name of a user, set by a proxy; empty: none
 	BasePath   string         // below which all is, such as "/skidway"; empty: none
 	BehindTLS  bool           // a proxy ends TLS
-	ReadOnly   bool           // leaves only the action [View]
+	ReadOnly   bool           // leaves only the action [View], and no hooks
 	NoLogin    bool           // local requests need no login
 	Hooks      bool           // requests below /hooks/ need no principal: their handler checks signatures
 
@@ -160,7 +160,7 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		g.serveLogin(w, r, path)
 		return
 	}
-	if g.config.Hooks && strings.HasPrefix(path, hooksPath) || g.sessions != nil && strings.HasPrefix(path, assetsPath) {
+	if g.config.Hooks && !g.config.ReadOnly && strings.HasPrefix(path, hooksPath) || g.sessions != nil && strings.HasPrefix(path, assetsPath) {
 		g.pass(w, r, next, nil)
 		return
 	}

@@ -541,6 +541,8 @@ func TestHooksNeedNoPrincipalWhereThereAreSome(t *testing.T) {
 	s.want("beside hooks", s.send("POST", "/hooksx", "x"), 401, "unauthorized")
 	s.start(GateConfig{})
 	s.want("no hooks", s.send("POST", "/hooks/ci", "x"), 401, "unauthorized")
+	s.start(GateConfig{Hooks: true, ReadOnly: true})
+	s.want("no changes", s.send("POST", "/hooks/ci", "x"), 401, "unauthorized")
 }
 
 func TestWithoutPagesOnlyTokensAreAccepted(t *testing.T) {

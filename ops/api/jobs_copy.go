@@ -50,6 +50,11 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 		if err := edit.restore(c.ops.Redactor()); err != nil {
 			return nil, err
 		}
+		entry := c.entry(original.Queue, "id == "+original.ID, 1)
+		entry.Action, entry.Outcome = "reveal", "done"
+		if err := c.audit.Record(ctx, entry); err != nil {
+			return nil, err
+		}
 	}
 	job, err := ops.CopyJob(original, changes)
 	if err != nil {

@@ -76,7 +76,9 @@ func TestOperationIsStoppedAndContinued(t *testing.T) {
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		rows := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items
-		if slices.ContainsFunc(rows, func(e api.AuditEntry) bool { return e.Outcome == "operation "+op.ID+" was stopped" && e.Count == op.Changed }) {
+		if slices.ContainsFunc(rows, func(e api.AuditEntry) bool {
+			return e.Outcome == "operation "+op.ID+" was stopped" && e.Count == op.Changed
+		}) {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -213,6 +213,9 @@ func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
 		}
 		f.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
 		copied := into[api.Added](f.as("view:*", "operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
+		if rows := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items; len(rows) != 1 || rows[0].Action != "reveal" || rows[0].Filter != "id == "+id {
+			f.Errorf("the audit has %+v", rows)
+		}
 		job, err := f.queues.Get(f.Context(), copied)
 		f.must(err)
 		if string(job.Args) != `{"to":"bob","token":"hush"}` {

@@ -123,7 +123,7 @@ func (c *Client) Search(ctx context.Context, name string, options ops.SearchOpti
 	if err != nil {
 		return nil, known(ctx, c, name, err)
 	}
-	page := &ops.SearchPage{Next: list.Next, Examined: list.LookedAt, Total: list.Total, Back: local(list.Back), AsOf: local(list.AsOf)}
+	page := &ops.SearchPage{Next: list.Next, Examined: list.LookedAt, Total: list.Total, Back: local(list.Back), AsOf: local(list.AsOf), State: options.State}
 	for _, found := range list.Items {
 		job, err := jobOf(found)
 		if err != nil {

@@ -83,6 +83,9 @@ func (f *Flags) Complete(logger *slog.Logger) error {
 		if f.API == "" {
 			return cli.WrongUsage("--hooks is for a server of the API: give --serve too")
 		}
+		if f.gate.ReadOnly {
+			return cli.WrongUsage("hooks add jobs: give --hooks or --read-only")
+		}
 		hooks, err := access.OpenHooks(f.file, logger)
 		if err != nil {
 			return err
