@@ -447,9 +447,13 @@ func TestDeletionsBeginAndContinueInAFullRedis(t *testing.T) {
 	f.must(err)
 	run, err = f.client.Operations().Continue(t.Context(), run.Operation.ID)
 	f.must(err)
+	f.must(f.db.ConfigSet(f.Context(), "maxmemory", "0").Err()) // the deletion makes room
 	f.must(run.Run(t.Context(), func(queue.Operation) {}))
 	if run.Operation.Changed != 3 {
 		t.Errorf("deleted %d jobs, want 3", run.Operation.Changed)
+	}
+	if listed, err := f.client.Operations().List(t.Context()); err != nil || len(listed) != 1 || listed[0].ID != run.Operation.ID {
+		t.Errorf("listed %+v, %v", listed, err)
 	}
 }
 

@@ -78,7 +78,13 @@ const maxOperations = 100
 // calls can be repeated after a lost reply.
 func (q *Queue) Operate(ctx context.Context, op Operation, call OperationCall) (Operation, error) {
 	if call.Do != "begin" {
-		return q.operate(ctx, op, call)
+		op, err := q.operate(ctx, op, call)
+		if err == nil && op.Refused == "" && op.Status != "running" && call.Do != "show" { // a Redis that was full may have room now
+			if added, err := addOperation(ctx, q.client, op); err == nil && added {
+				_ = trimOperations(ctx, q.client, op) // the next one trims the list too
+			}
+		}
+		return op, err
 	}
 	if op.ID == "" {
 		op.ID = globalID(q.name, strings.ToLower(rand.Text()[:10]))
