@@ -176,7 +176,10 @@ func (l *lister) addFolder(root string) {
 		walked = target
 	}
 	_ = filepath.WalkDir(walked, func(path string, entry fs.DirEntry, err error) error {
-		shown := filepath.Join(root, strings.TrimPrefix(path, walked))
+		shown := root
+		if below, err := filepath.Rel(walked, path); err == nil {
+			shown = filepath.Join(root, below)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			l.Vanished = append(l.Vanished, shown)

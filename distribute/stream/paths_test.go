@@ -51,6 +51,15 @@ func list(root string, paths ...string) (files []string, problems []*FileError) 
 	return files, found.Problems
 }
 
+// The current directory has no name that its files begin with.
+func TestHiddenFilesOfTheCurrentDirectoryKeepTheirDot(t *testing.T) {
+	t.Chdir(tree(t, ".a.log", ".old/b.log", "c.log"))
+	list := ListFiles([]string{"."}, ListOptions{Members: Members{Hidden: true}})
+	if want := []string{".a.log", ".old/b.log", "c.log"}; !slices.Equal(list.Files, want) || len(list.Vanished) > 0 {
+		t.Errorf("files %q, want %q; vanished: %q", list.Files, want, list.Vanished)
+	}
+}
+
 func TestListFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
