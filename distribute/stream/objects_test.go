@@ -150,6 +150,10 @@ func TestFirstLinesAreLinesOrObjects(t *testing.T) {
 		{"{\"a\":1}\n{\"events\":[{\"b\":2}]}", []string{`{"a":1}`, `{"b":2}`}, true},
 		{"a\n[b] {\"c\":3}", []string{"a", `[b] {"c":3}`}, false},
 		{"{\n \"a\": 1\n}\n", []string{"{\n \"a\": 1\n}"}, true},
+		{`{"a":1}{"b":[{"c":2},{"d":3}]}`, []string{`{"a":1}`, `{"b":[{"c":2},{"d":3}]}`}, true},
+		{"{\"a\":1}\n {\"b\":2}, {\"c\":3", []string{`{"a":1}`, `{"b":2}`}, true},
+		{`{"a":[{"b":1},{"c":2}],"d":"}{\"","e":{"f":3}}`, []string{`{"a":[{"b":1},{"c":2}],"d":"}{\"","e":{"f":3}}`}, false},
+		{`8.8.8.8 {"a":1}{"b":2}`, []string{`8.8.8.8 {"a":1}{"b":2}`}, false},
 		{"", []string{""}, false},
 	} {
 		lines, objects := FirstLines([]byte(c.content), 2)
