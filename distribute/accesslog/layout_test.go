@@ -202,3 +202,35 @@ func TestWordsOfOneLineAreNotThoseOfTheNext(t *testing.T) {
 		}
 	}
 }
+
+// An IPv6 address has colons itself.
+func TestPortBehindTheAddressOfALayoutIsCutOff(t *testing.T) {
+	t.Parallel()
+	const stamp = ` [10/Oct/2025:13:55:36 +0000] 404`
+	for _, layout := range []string{
+		`$remote_addr:$remote_port [$time_local] $status`, `$realip_remote_addr:$realip_remote_port [$time_local] $status`,
+		`[$time_local] $status $remote_addr:$remote_port`, `%a:%{remote}p %t %>s`,
+	} {
+		f, err := accesslog.ByName(layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"2001:db8::1", "::1", "8.8.8.8"} {
+			line := want + ":1234" + stamp
+			if strings.HasPrefix(layout, "[") {
+				line = stamp[1:] + " " + want + ":1234"
+			}
+			for _, fields := range []accesslog.FieldSet{0, accesslog.Fields(accesslog.Status)} {
+				p := f.New(accesslog.Options{Fields: fields})
+				for range 2 { // the second time, what the first line taught is used
+					if record, verdict := p.Parse([]byte(line)); verdict != accesslog.Parsed || record.Addr.String() != want {
+						t.Errorf("%s: %v, verdict %d: %s", layout, record.Addr, verdict, line)
+					}
+				}
+				if fields != 0 && statusText(p.Values()) != "404" {
+					t.Errorf("%s: status %s: %s", layout, statusText(p.Values()), line)
+				}
+			}
+		}
+	}
+}

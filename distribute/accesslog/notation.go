@@ -90,8 +90,11 @@ func ByLayout(text string) (Format, error) {
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
-	l.findTimes()
-	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit(), order: l.order()}, nil
+	all := layouts{l}
+	for _, l := range all {
+		l.findTimes()
+	}
+	return Format{name: text, splitter: func(string) splitter { return all }, layouts: all, port: l.port, unit: l.unit(), order: l.order()}, nil
 }
 
 // order returns the order of the layout's dates.
