@@ -15,8 +15,9 @@ type layout struct {
 	parts []layoutPart
 	// needed is the number of parts up to the last one that has the address or
 	// the time.
-	needed int
-	port   bool // a port ends the address
+	needed  int
+	port    bool // a port ends the address
+	escaped bool // it is Apache's, with \" outside of quotes
 }
 
 // A layoutPart is a value and the text that ends it.

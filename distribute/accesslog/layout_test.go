@@ -203,6 +203,28 @@ func TestWordsOfOneLineAreNotThoseOfTheNext(t *testing.T) {
 	}
 }
 
+// What is copied from between the quotes of a LogFormat has a backslash before its own quotes, which no
+// line has.
+func TestQuotesOfAPastedLayoutMayBeEscaped(t *testing.T) {
+	t.Parallel()
+	f, err := accesslog.ByName(`%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, quote := range []string{`"`, `\"`} {
+		line := strings.ReplaceAll(`8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] "GET /x HTTP/1.1" 404 23 "-" "curl"`, `"`, quote)
+		p := f.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Path, accesslog.Status)})
+		record, verdict := p.Parse([]byte(line))
+		path, _ := p.Values().Get(accesslog.Path)
+		if verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" || string(path) != "/x" || statusText(p.Values()) != "404" {
+			t.Errorf("verdict %d, address %v, path %q, status %s: %s", verdict, record.Addr, path, statusText(p.Values()), line)
+		}
+		if e := f.Explainer()([]byte(line)); e.Problem != "" {
+			t.Errorf("%s: %s", e.Problem, line)
+		}
+	}
+}
+
 // An IPv6 address has colons itself.
 func TestPortBehindTheAddressOfALayoutIsCutOff(t *testing.T) {
 	t.Parallel()
