@@ -303,6 +303,9 @@ func (f Format) explainPairs(line []byte) (list []FieldValue, problem string) {
 	return list, missing(list, paths, f.order)
 }
 
+// missingKey begins the problem of a line that lacks a key.
+const missingKey = "it has no key "
+
 // missing says that a line has none of the keys of the address or of the time, or what the value of
 // the time or of the status is.
 func missing(list []FieldValue, paths map[Field][]string, order dateOrder) string {
@@ -320,7 +323,7 @@ func missing(list []FieldValue, paths map[Field][]string, order dateOrder) strin
 		key, value := found(field)
 		needless := field == Status || field == Time && date != "" && clock != ""
 		if key == "" && !needless && len(paths[field]) > 0 {
-			return fmt.Sprintf("it has no key %s for the %s", strings.Join(paths[field], " or "), field)
+			return fmt.Sprintf(missingKey+"%s for the %s", strings.Join(paths[field], " or "), field)
 		}
 		if kind := mismatch(field, []byte(value), order); key != "" && kind != "" {
 			return fmt.Sprintf("%s is no %s: %q", key, kind, shortened([]byte(value)))
