@@ -121,6 +121,7 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 		"words.log":  {"[2026-11-01T23:30:00+01:00] INFO ip=8.8.8.8 \"GET / HTTP/1.1\" -> 200", "--format '[$time_iso8601] $field2 ip=$remote_addr \"$request\" $field5> $status'"},
 		"pod.log":    {"2026-11-01T23:30:00Z stdout F 200|8.8.8.8|2026-11-01T23:30:00Z", "--format cri:'$status|$remote_addr|$time_iso8601'"},
 		"other.log":  {"200|8.8.8.8|yesterday", "(log_format, LogFormat), give it: skidway logs count --format '…' 'other.log'"},
+		"proxy.log":  {"#Fields: date time s-ip X-Forwarded-For sc-status\n2026-11-01 23:30:00 10.0.0.1 8.8.8.8,+10.0.0.2 200", "--format w3c --field address=X-Forwarded-For"},
 		"w3c.log":    {"#Fields: date time s-ip sc-status\n2026-11-01 23:30:00 8.8.8.8 200", "the server must log c-ip, date and time"},
 		"count.log":  {"200|8.8.8.8|2026-11-01T23:30:00Z", "no known format"},
 	} {

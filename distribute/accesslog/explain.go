@@ -257,11 +257,21 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 	}
 	switch {
 	case !slices.Contains(c.fields, Address):
-		problem = "#Fields names no column with the address of the client (c-ip)"
+		problem = "#Fields names no column with the address of the client (" + c.columnOf(Address) + ")"
 	case !slices.Contains(c.fields, Clock) && !slices.Contains(c.fields, Time):
 		problem = "#Fields names no column with the time"
 	}
 	return list, problem
+}
+
+// columnOf returns the name of a column that the field is read from.
+func (c *columns) columnOf(field Field) string {
+	for name, known := range c.known {
+		if known == field {
+			return name
+		}
+	}
+	return ""
 }
 
 // explainObject returns all values of an object under their keys.

@@ -2,6 +2,7 @@ package accesslog_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,61 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+		if _, err := accesslog.ByName(bad); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}
+
+// A server behind a proxy logs the client's address in a column of its own.
+func TestColumnsOfTheUserAreRead(t *testing.T) {
+	t.Parallel()
+	const head = "#Fields: date time c-ip cs-uri-stem sc-status X-Forwarded-For cs(X-Forwarded-For) x-timestamp"
+	const line = `2025-10-10 23:55:36 10.0.0.1 /x 404 8.8.8.8,+1.1.1.1 "8.8.4.4:80, 10.0.0.2" 1760227200`
+	for _, c := range []struct{ format, want string }{
+		{"w3c", "10.0.0.1 2025-10-10 404"},
+		{"w3c(address=X-Forwarded-For)", "8.8.8.8 2025-10-10 404"},
+		{"w3c(address=cs(X-Forwarded-For))", "8.8.4.4 2025-10-10 404"},
+		{"w3c(time=x-timestamp)", "10.0.0.1 2025-10-12 404"},
+		{"w3c(address=X-Forwarded-For,status=cs-uri-stem)", "8.8.8.8 2025-10-10 -"},
+		{"syslog:w3c(address=X-Forwarded-For)", "8.8.8.8 2025-10-10 404"},
+	} {
+		f, err := accesslog.ByName(c.format)
+		if err != nil || f.Name() != c.format {
+			t.Fatalf("%s has the name %s, %v", c.format, f.Name(), err)
+		}
+		for _, o := range []accesslog.Options{{}, {Fields: accesslog.Fields(accesslog.Status)}} {
+			p := f.New(o)
+			for range 2 {
+				p.Parse([]byte(head))
+				record, verdict := p.Parse([]byte(line))
+				got := fmt.Sprint(record.Addr, " ", record.Day, " ")
+				if o.Fields != 0 {
+					got += statusText(p.Values())
+				}
+				if verdict != accesslog.Parsed || got != c.want && (o.Fields != 0 || !strings.HasPrefix(c.want, got)) {
+					t.Errorf("%s: %s, verdict %d; want %s", c.format, got, verdict, c.want)
+				}
+				o.State = p.State()
+				p = f.New(o)
+			}
+		}
+	}
+	proxies, err := accesslog.ParseTrustedProxies("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := accesslog.ByName("w3c(address=X-Forwarded-For)")
+	p := f.New(accesslog.Options{Proxies: proxies})
+	p.Parse([]byte(head))
+	if record, _ := p.Parse([]byte(line)); record.Addr.String() != "1.1.1.1" {
+		t.Errorf("behind a proxy: %v", record.Addr)
+	}
+	p.Parse([]byte("#Fields: date time c-ip"))
+	if problem := f.Mismatch([][]byte{[]byte("#Fields: date time c-ip"), []byte("2025-10-10 23:55:36 10.0.0.1")}); !strings.Contains(problem, "(X-Forwarded-For)") {
+		t.Error(problem)
+	}
+	for _, bad := range []string{"w3c(adress=x)", "w3c(address=a b)", "w3c(address=a,time=a)", "w3c()"} {
 		if _, err := accesslog.ByName(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
