@@ -144,6 +144,10 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 	}
 	o := skidway(t, folder, "logs", "count", "count.log")
 	hasLine(t, o.stderr, "skidway logs explain")
+	o = skidway(t, folder, "logs", "explain", "proxy.log", "-o", "csv")
+	if !strings.Contains(o.stdout, "\n1,X-Forwarded-For,\"8.8.8.8,+10.0.0.2\"\n") || strings.Contains(o.stdout, "problem") {
+		t.Errorf("%s", o.stdout)
+	}
 }
 
 func TestCountPrintsTable(t *testing.T) {

@@ -101,10 +101,7 @@ func (e *explainedFile) propose(name string, lines [][]byte) {
 	if c.Votes < c.Lines {
 		e.reads += "; the other lines are counted as unparsable"
 	}
-	explain := format.Explainer()
-	for i := range e.lines {
-		e.lines[i] = explain(e.shown[i])
-	}
+	e.lines = explained(format, lines, len(e.lines))
 }
 
 // timelessText says that lines have no time; it is empty if they have one.
