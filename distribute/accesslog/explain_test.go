@@ -51,6 +51,9 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		{`{"ts":1693840791.75,"logger":"http.log.error","request":{"client_ip":"8.8.8.8"}}`, "caddy", "the logger http.log.error writes no requests: http.log.access does"},
 		{`{"timestamp":"2025-10-10T13:55:36Z","client_ip":"8.8.8.8","event":"login_failed"}`, "nginx-json", "it has neither a status nor a part of the request"},
 		{`8.8.8.8 - - [10/Oct/2000:13:55:36 MST] "GET / HTTP/1.1" OK 23 "-" "-"`, "combined", `$time_local is no time: "10/Oct/2000:13:55:36 MST"`},
+		{`8.8.8.8, -, 25/12/2001, 7:55:20, W3SVC2, SERVER, 192.0.2.1, 45, 1, 3, 200, 0, GET, /x, -,`, "iis", `$date_mdy is no date: "25/12/2001"`},
+		{`8.8.8.8, -, 12/25/2001, 7:65:20, W3SVC2, SERVER, 192.0.2.1, 45, 1, 3, 200, 0, GET, /x, -,`, "iis", `$clock is no time of day: "7:65:20"`},
+		{`{"date":"14/11/2024","time":"21:02:31","x-edge-location":"LAX1","c-ip":"8.8.8.8","sc-status":"200"}`, "cloudfront-json", `date is no date: "14/11/2024"`},
 		{"\x7fELF", "combined", `no " " after $remote_addr, which begins with "\x7fELF"`},
 	} {
 		e := accesslog.Explain([][]byte{[]byte(c.line)})
@@ -89,6 +92,8 @@ func TestColumnsThatAreNotLoggedAreNamed(t *testing.T) {
 		"#Fields: date time s-ip cs-method\n2015-01-13 00:32:17 192.0.2.1 GET /robots.txt - 80 - 8.8.8.8 Mozilla/5.0 404 0": "#Fields names no column with the address of the client (c-ip)",
 		"#Fields: c-ip cs-method sc-status\n8.8.8.8 GET 200":                                                                "#Fields names no column with the time",
 		"#Fields: date time c-ip sc-status\n2015-01-13 00:32:17 8.8.8.8":                                                    "the line ends before the column sc-status",
+		"#Fields: date time c-ip sc-status\n13/01/2015 00:32:17 8.8.8.8 200":                                                "date is no date: \"13/01/2015\"",
+		"#Fields: date time c-ip sc-status\n2015-01-13 25:32:17 8.8.8.8 200":                                                "time is no time of day: \"25:32:17\"",
 	} {
 		err := choiceError(strings.Split(lines, "\n")...)
 		if unknown, ok := errors.AsType[*accesslog.NoFormatError](err); !ok || unknown.Nearest != "w3c" || unknown.Problem != problem {
