@@ -215,6 +215,7 @@ func TestSuggestedLayoutReadsItsOwnLines(t *testing.T) {
 		{`2025-10-10T13:55:36.123+02:00 GET /x 200 8.8.8.8 15`, `$time_iso8601 $request_method $request_uri $status $remote_addr $rest`},
 		{"2025-10-10T13:55:36Z\t8.8.8.8\tGET\t/x\t200", "$time_iso8601\t$remote_addr\t$request_method\t$request_uri\t$status"},
 		{`2025-10-10T13:55:36Z 10/Oct/2025:13:55:36 +0000 8.8.8.8 GET /x`, `timestamp:$time_local $remote_addr $request_method $request_uri`},
+		{`2025-10-10T13:55:36Z stdout F INFO:     8.8.8.8:52134 - "GET /x HTTP/1.1" 200 OK`, `$time_iso8601 $field2 $field3 $field4     $remote_addr $field6 "$request" $status $rest`},
 		{`10.10.2025 13:55:36.123 [main] client=8.8.8.8 "GET /x HTTP/1.1" -> 200 (12 B)`, `$time [$field3] client=$remote_addr "$request" $field6> $status $rest`},
 		{`Fri Oct 10 13:55:36 2025|web|8.8.8.8|GET|/x?a=b|123|404`, `$time|$field2|$remote_addr|$request_method|$request_uri|$field6|$status`},
 		{`10.10.2025;13:55;8.8.8.8;/x`, `$date;$clock;$remote_addr;$rest`},

@@ -105,7 +105,8 @@ func nearest(line []byte, depth int) Format {
 			continue
 		}
 		inner := trimStart(record.Inner)
-		if slices.Contains(timesAlone, wrappers.All[i].Name) && !isObject(inner) && !hasTime(inner) {
+		alone := slices.Contains(timesAlone, wrappers.All[i].Name) || wrappers.All[i].Name == "cri" && countPairs(inner) < 3
+		if alone && !isObject(inner) && !hasTime(inner) {
 			continue // the line's only time
 		}
 		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {
