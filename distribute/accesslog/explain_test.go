@@ -108,6 +108,7 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		{"json(address=client.ip,time=at)", `{"at": 971181336, "client": {"ip": "8.8.8.8:80", "name": "x"}}`},
 		{"json(address=ip,time=at)", `{"note":"a \"b\" {","list":[1,{"ip":"1.1.1.1"}],"ip":"8.8.8.8","at":"0971181336"},`},
 		{"json(address=ip,time=at)", "\ufeff[{\"ip\" : [\"8.8.8.8\"] , \"at\" : 0971181336}"},
+		{"json(address=ip,time=at)", `{"ip":"/8.8.8.8:51234","at":"2000-10-10T00:00:00Z"}`}, // as Java writes it
 		{"json(address=client.ip,time=at)", `{"client.ip":"8.8.8.8","at":"2000-10-10T00:00:00Z"}`},
 		{"json(address=ip,time=at)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00Z","cut":"of`},
 		{"logfmt(address=fwd,time=at)", `2012 at=2000-10-10T12:00:00Z method=GET path="/ \" fwd=1.1.1.1" fwd="8.8.8.8, 10.0.0.1" dyno=web.1`},
