@@ -232,6 +232,17 @@ func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 	}
 }
 
+func TestFileThatIsCountedInPartHasTheWarningsOfItsFormat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	damaged := pack(t, ".gz", strings.Repeat(`8.8.8.8:33317 [06/Feb/2009:23:14:14.655] in be/s 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"`+"\n", 100))
+	damaged[len(damaged)-6] ^= 1 // of its checksum
+	save(t, filepath.Join(folder, "bad.gz"), damaged)
+	o := skidway(t, folder, "logs", "count", "bad.gz", "--tz", "Europe/Berlin")
+	hasLine(t, o.stderr, "skidway: bad.gz: counted in part: ")
+	hasLine(t, o.stderr, "bad.gz: counted 100 lines, format haproxy (100 % of the first lines); warning: its times have no zone", "give --log-tz")
+}
+
 func put(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
