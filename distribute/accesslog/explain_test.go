@@ -145,7 +145,7 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 			t.Errorf("%s is detected as %s", line, f.Name())
 		}
 	}
-	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+	for _, bad := range []string{"json(address=ip,time=ip)", "json(address=ip,address=x,time=at)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
 		if _, err := accesslog.ByName(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

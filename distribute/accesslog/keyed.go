@@ -125,6 +125,9 @@ func keyedByName(name string) (f Format, ok bool, err error) {
 		if err != nil {
 			return f, true, err
 		}
+		if keys[field] != "" {
+			return f, true, fmt.Errorf("format %s: %s and %s are two keys of the %s", kind, keys[field], key, field)
+		}
 		keys[field] = key
 	}
 	f, err = ByKeys(kind, keys)

@@ -101,6 +101,9 @@ func (k *formatFlags) name() (string, error) {
 		if err != nil {
 			return "", cli.WrongUsage("--field %s: %w", text, err)
 		}
+		if keys[field] != "" {
+			return "", cli.WrongUsage("--field %s: the key of the %s is %s already", text, field, keys[field])
+		}
 		keys[field] = key
 	}
 	at := strings.LastIndex(format, ":") + 1
