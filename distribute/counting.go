@@ -317,7 +317,7 @@ func (a *Counting) startFormat(c *lineCounter, sample []byte) error {
 			return nil
 		}
 	}
-	return &WrongFormatError{a.format}
+	return &WrongFormatError{a.format, format.Mismatch(lines)}
 }
 
 // startEmpty sets how a file is read that begins with an array without objects: some may follow.
@@ -346,8 +346,15 @@ func isUnzoned(format accesslog.Format, lines [][]byte) bool {
 
 // A WrongFormatError is the error for a file whose first lines are all not in the
 // configured format: it is binary, or a log in another format.
-type WrongFormatError struct{ Format string }
+type WrongFormatError struct {
+	Format  string
+	Problem string // what of the first line it cannot read; empty: the line is blank
+}
 
 func (e *WrongFormatError) Error() string {
-	return fmt.Sprintf("none of its first lines is in the format %q", e.Format)
+	text := fmt.Sprintf("none of its first lines is in the format %q", e.Format)
+	if e.Problem != "" {
+		text += ": " + e.Problem
+	}
+	return text
 }

@@ -269,8 +269,17 @@ func TestLinesBeyondTheDaysOfOneCommitAreExpired(t *testing.T) {
 func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	t.Parallel()
 	var wrong *WrongFormatError
-	if _, err := newCounting(t, &CountingConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
-		t.Error(err)
+	for _, c := range []struct{ format, line, problem string }{
+		{"combined", "8.8.8.8 2026-11-01 a", `no " [" after $remote_user, which begins with "a"`},
+		{"combined", `8.8.8.8 - - [10/Foo/2026:00:00:00 +0000] "GET`, `$time_local is no time: "10/Foo/2026:00:00:00 +0000"`},
+		{"logfmt(address=ip,time=at)", `ts=1 fwd="8.8.8.8" c`, `it has no key ip for the address, only "ts", "fwd"`},
+		{"docker:json(address=a.ip,time=at)", `{"log":"{\"a\":{\"IP\":\"8.8.8.8\"},\"at\":1}\n","stream":"stdout","time":"x"}`, `it has no key a.ip for the address, only "a.IP", "at"`},
+		{"docker:combined", "8.8.8.8", "the line is not in the wrapper docker"},
+	} {
+		_, err := newCounting(t, &CountingConfig{Format: c.format}).Begin([]byte("\n"+c.line+"\n"), "")
+		if !errors.As(err, &wrong) || wrong.Problem != c.problem || !strings.HasSuffix(err.Error(), ": "+c.problem) {
+			t.Errorf("%s: %v; want %s", c.line, err, c.problem)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ type EventKind string
 
 // Kinds of events. Those of a file have Event.File.
 const (
-	EventFailed         EventKind = "failed"           // a file failed, or was counted in part: see Err
+	EventFailed         EventKind = "failed"           // a file failed, or was counted in part: see Err, and then Lines and Reading
 	EventRecovered      EventKind = "recovered"        // a shipper that follows: a file or directory that had failed is as it should be
 	EventShipped        EventKind = "shipped"          // the shipper has finished a file: see Shipped
 	EventCounted        EventKind = "counted"          // the worker has counted a file: see Lines, Reading and Problem

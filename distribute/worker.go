@@ -328,7 +328,7 @@ func (w *Worker) record(s *subscription, name string, result *fileResult) {
 		Kind: EventCounted, Subscriber: s.subscriber, File: name, Lines: result.lines, Reading: result.reading, Problem: result.progress.problem(name),
 	}
 	if problem != nil {
-		event = Event{Kind: EventFailed, Subscriber: s.subscriber, File: name, Err: problem}
+		event.Kind, event.Err = EventFailed, problem
 	}
 	w.config.Notify.send(event)
 	w.mu.Lock()

@@ -121,6 +121,7 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 		"words.log":  {"[2026-11-01T23:30:00+01:00] INFO ip=8.8.8.8 \"GET / HTTP/1.1\" -> 200", "--format '[$time_iso8601] $field2 ip=$remote_addr \"$request\" $field5> $status'"},
 		"pod.log":    {"2026-11-01T23:30:00Z stdout F 200|8.8.8.8|2026-11-01T23:30:00Z", "--format cri:'$status|$remote_addr|$time_iso8601'"},
 		"other.log":  {"200|8.8.8.8|yesterday", "(log_format, LogFormat), give it: skidway logs count --format '…' 'other.log'"},
+		"proxy.log":  {"#Fields: date time s-ip X-Forwarded-For sc-status\n2026-11-01 23:30:00 10.0.0.1 8.8.8.8,+10.0.0.2 200", "--format w3c --field address=X-Forwarded-For"},
 		"w3c.log":    {"#Fields: date time s-ip sc-status\n2026-11-01 23:30:00 8.8.8.8 200", "the server must log c-ip, date and time"},
 		"count.log":  {"200|8.8.8.8|2026-11-01T23:30:00Z", "no known format"},
 	} {
@@ -143,6 +144,10 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 	}
 	o := skidway(t, folder, "logs", "count", "count.log")
 	hasLine(t, o.stderr, "skidway logs explain")
+	o = skidway(t, folder, "logs", "explain", "proxy.log", "-o", "csv")
+	if !strings.Contains(o.stdout, "\n1,X-Forwarded-For,\"8.8.8.8,+10.0.0.2\"\n") || strings.Contains(o.stdout, "problem") {
+		t.Errorf("%s", o.stdout)
+	}
 }
 
 func TestCountPrintsTable(t *testing.T) {
@@ -225,6 +230,17 @@ func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 			hasLine(t, o.stdout, "2026-11-01,NL,")
 		})
 	}
+}
+
+func TestFileThatIsCountedInPartHasTheWarningsOfItsFormat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	damaged := pack(t, ".gz", strings.Repeat(`8.8.8.8:33317 [06/Feb/2009:23:14:14.655] in be/s 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"`+"\n", 100))
+	damaged[len(damaged)-6] ^= 1 // of its checksum
+	save(t, filepath.Join(folder, "bad.gz"), damaged)
+	o := skidway(t, folder, "logs", "count", "bad.gz", "--tz", "Europe/Berlin")
+	hasLine(t, o.stderr, "skidway: bad.gz: counted in part: ")
+	hasLine(t, o.stderr, "bad.gz: counted 100 lines, format haproxy (100 % of the first lines); warning: its times have no zone", "give --log-tz")
 }
 
 func put(t testing.TB, err error) {

@@ -35,6 +35,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"unknown format":          {"logs count --format klingon a.log", `"klingon": use one of`},
 		"layout without time":     {"logs count --format $remote_addr a.log", "it has no time"},
 		"keys without time":       {"logs count --field address=ip a.log", "of the time"},
+		"two keys of a field":     {"logs count --field address=a --field address=b --field time=at a.log", "the key of the address is a already"},
 		"unknown field":           {"logs count --field adress=ip --field time=at a.log", `unknown field "adress"`},
 		"keys of another format":  {"logs count --format caddy --field address=ip --field time=at a.log", `"caddy"`},
 		"explain without file":    {"logs explain", "missing FILE"},

@@ -116,7 +116,7 @@ func endsToken(c byte) bool { return lex.IsBlank(c) || c == '"' || c == ',' }
 // 2001:db8::1, fe80::1%eth0, [2001:db8::1] or [2001:db8::1]:80. It is invalid if
 // the token is none.
 func address(token []byte) netip.Addr {
-	if len(token) < len("::") {
+	if token = withoutSign(token); len(token) < len("::") {
 		return netip.Addr{}
 	}
 	if addr, n := ipv4(token); n > 0 {
@@ -133,6 +133,18 @@ func address(token []byte) netip.Addr {
 		return netip.Addr{}
 	}
 	return ipv6(token[1:end])
+}
+
+// withoutSign cuts off what a token may have before its address: a blank as IIS and CloudFront write it in
+// a value, or the slash of Java, which stands behind the name that an address has not.
+func withoutSign(token []byte) []byte {
+	switch {
+	case len(token) > 0 && (token[0] == '+' || token[0] == '/'):
+		return token[1:]
+	case len(token) > 0 && token[0] == '%':
+		return bytes.TrimPrefix(token, []byte("%20"))
+	}
+	return token
 }
 
 // isPort reports whether b is a colon and a port number.

@@ -215,6 +215,11 @@ func mismatch(field Field, value []byte, order dateOrder) string {
 	switch field {
 	case Time:
 		_, ok = readTime(value, order)
+	case Date:
+		_, ok = twoFieldDate(value, order)
+	case Clock:
+		var padded [clockLen]byte
+		_, _, _, ok = lex.ClockTime(padClock(value, &padded))
 	case Address:
 		ok = len(value) == 0 || client(withoutPort(value), nil).IsValid() || isHostName(value)
 	case Status:
@@ -225,7 +230,7 @@ func mismatch(field Field, value []byte, order dateOrder) string {
 	if ok {
 		return ""
 	}
-	return map[Field]string{Time: "time", Address: "address", Status: "number"}[field]
+	return map[Field]string{Time: "time", Date: "date", Clock: "time of day", Address: "address", Status: "number"}[field]
 }
 
 // isHostName reports whether a value may be the name of a host, "-", or a unix socket.
@@ -247,21 +252,35 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 		return nil, "no #Fields line with the columns that the format needs stands before it"
 	}
 	at := 0
-	for _, name := range strings.Fields(c.named) {
+	for i, name := range strings.Fields(c.named) {
 		start, end, next := column(line, at)
 		if next < 0 {
 			problem = "the line ends before the column " + name
 			break
 		}
-		list, at = append(list, FieldValue{name, string(line[start:end])}), next
+		value := line[start:end]
+		list, at = append(list, FieldValue{name, string(value)}), next
+		if kind := mismatch(c.fields[i], value, unknownOrder); kind != "" && problem == "" {
+			problem = fmt.Sprintf("%s is no %s: %q", name, kind, shortened(value))
+		}
 	}
 	switch {
 	case !slices.Contains(c.fields, Address):
-		problem = "#Fields names no column with the address of the client (c-ip)"
+		problem = "#Fields names no column with the address of the client (" + c.columnOf(Address) + ")"
 	case !slices.Contains(c.fields, Clock) && !slices.Contains(c.fields, Time):
 		problem = "#Fields names no column with the time"
 	}
 	return list, problem
+}
+
+// columnOf returns the name of a column that the field is read from.
+func (c *columns) columnOf(field Field) string {
+	for name, known := range c.known {
+		if known == field {
+			return name
+		}
+	}
+	return ""
 }
 
 // explainObject returns all values of an object under their keys.
@@ -303,6 +322,9 @@ func (f Format) explainPairs(line []byte) (list []FieldValue, problem string) {
 	return list, missing(list, paths, f.order)
 }
 
+// missingKey begins the problem of a line that lacks a key.
+const missingKey = "it has no key "
+
 // missing says that a line has none of the keys of the address or of the time, or what the value of
 // the time or of the status is.
 func missing(list []FieldValue, paths map[Field][]string, order dateOrder) string {
@@ -316,11 +338,11 @@ func missing(list []FieldValue, paths map[Field][]string, order dateOrder) strin
 	}
 	_, date := found(Date)
 	_, clock := found(Clock)
-	for _, field := range []Field{Address, Time, Status} {
+	for _, field := range []Field{Address, Time, Date, Clock, Status} {
 		key, value := found(field)
-		needless := field == Status || field == Time && date != "" && clock != ""
+		needless := field != Address && field != Time || field == Time && date != "" && clock != ""
 		if key == "" && !needless && len(paths[field]) > 0 {
-			return fmt.Sprintf("it has no key %s for the %s", strings.Join(paths[field], " or "), field)
+			return fmt.Sprintf(missingKey+"%s for the %s", strings.Join(paths[field], " or "), field)
 		}
 		if kind := mismatch(field, []byte(value), order); key != "" && kind != "" {
 			return fmt.Sprintf("%s is no %s: %q", key, kind, shortened([]byte(value)))

@@ -2,6 +2,7 @@ package accesslog_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,9 @@ func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
 		{`{"ts":1693840791.75,"logger":"http.log.error","request":{"client_ip":"8.8.8.8"}}`, "caddy", "the logger http.log.error writes no requests: http.log.access does"},
 		{`{"timestamp":"2025-10-10T13:55:36Z","client_ip":"8.8.8.8","event":"login_failed"}`, "nginx-json", "it has neither a status nor a part of the request"},
 		{`8.8.8.8 - - [10/Oct/2000:13:55:36 MST] "GET / HTTP/1.1" OK 23 "-" "-"`, "combined", `$time_local is no time: "10/Oct/2000:13:55:36 MST"`},
+		{`8.8.8.8, -, 25/12/2001, 7:55:20, W3SVC2, SERVER, 192.0.2.1, 45, 1, 3, 200, 0, GET, /x, -,`, "iis", `$date_mdy is no date: "25/12/2001"`},
+		{`8.8.8.8, -, 12/25/2001, 7:65:20, W3SVC2, SERVER, 192.0.2.1, 45, 1, 3, 200, 0, GET, /x, -,`, "iis", `$clock is no time of day: "7:65:20"`},
+		{`{"date":"14/11/2024","time":"21:02:31","x-edge-location":"LAX1","c-ip":"8.8.8.8","sc-status":"200"}`, "cloudfront-json", `date is no date: "14/11/2024"`},
 		{"\x7fELF", "combined", `no " " after $remote_addr, which begins with "\x7fELF"`},
 	} {
 		e := accesslog.Explain([][]byte{[]byte(c.line)})
@@ -88,6 +92,8 @@ func TestColumnsThatAreNotLoggedAreNamed(t *testing.T) {
 		"#Fields: date time s-ip cs-method\n2015-01-13 00:32:17 192.0.2.1 GET /robots.txt - 80 - 8.8.8.8 Mozilla/5.0 404 0": "#Fields names no column with the address of the client (c-ip)",
 		"#Fields: c-ip cs-method sc-status\n8.8.8.8 GET 200":                                                                "#Fields names no column with the time",
 		"#Fields: date time c-ip sc-status\n2015-01-13 00:32:17 8.8.8.8":                                                    "the line ends before the column sc-status",
+		"#Fields: date time c-ip sc-status\n13/01/2015 00:32:17 8.8.8.8 200":                                                "date is no date: \"13/01/2015\"",
+		"#Fields: date time c-ip sc-status\n2015-01-13 25:32:17 8.8.8.8 200":                                                "time is no time of day: \"25:32:17\"",
 	} {
 		err := choiceError(strings.Split(lines, "\n")...)
 		if unknown, ok := errors.AsType[*accesslog.NoFormatError](err); !ok || unknown.Nearest != "w3c" || unknown.Problem != problem {
@@ -102,6 +108,7 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		{"json(address=client.ip,time=at)", `{"at": 971181336, "client": {"ip": "8.8.8.8:80", "name": "x"}}`},
 		{"json(address=ip,time=at)", `{"note":"a \"b\" {","list":[1,{"ip":"1.1.1.1"}],"ip":"8.8.8.8","at":"0971181336"},`},
 		{"json(address=ip,time=at)", "\ufeff[{\"ip\" : [\"8.8.8.8\"] , \"at\" : 0971181336}"},
+		{"json(address=ip,time=at)", `{"ip":"/8.8.8.8:51234","at":"2000-10-10T00:00:00Z"}`}, // as Java writes it
 		{"json(address=client.ip,time=at)", `{"client.ip":"8.8.8.8","at":"2000-10-10T00:00:00Z"}`},
 		{"json(address=ip,time=at)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00Z","cut":"of`},
 		{"logfmt(address=fwd,time=at)", `2012 at=2000-10-10T12:00:00Z method=GET path="/ \" fwd=1.1.1.1" fwd="8.8.8.8, 10.0.0.1" dyno=web.1`},
@@ -138,7 +145,62 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 			t.Errorf("%s is detected as %s", line, f.Name())
 		}
 	}
-	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+	for _, bad := range []string{"json(address=ip,time=ip)", "json(address=ip,address=x,time=at)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "json(address=ip,date=d)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+		if _, err := accesslog.ByName(bad); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}
+
+// A server behind a proxy logs the client's address in a column of its own.
+func TestColumnsOfTheUserAreRead(t *testing.T) {
+	t.Parallel()
+	const head = "#Fields: date time c-ip cs-uri-stem sc-status X-Forwarded-For cs(X-Forwarded-For) x-timestamp"
+	const line = `2025-10-10 23:55:36 10.0.0.1 /x 404 8.8.8.8,+1.1.1.1 "8.8.4.4:80, 10.0.0.2" 1760227200`
+	for _, c := range []struct{ format, want string }{
+		{"w3c", "10.0.0.1 2025-10-10 404"},
+		{"w3c(address=X-Forwarded-For)", "8.8.8.8 2025-10-10 404"},
+		{"w3c(address=cs(X-Forwarded-For))", "8.8.4.4 2025-10-10 404"},
+		{"w3c(time=x-timestamp)", "10.0.0.1 2025-10-12 404"},
+		{"w3c(address=X-Forwarded-For,status=cs-uri-stem)", "8.8.8.8 2025-10-10 -"},
+		{"syslog:w3c(address=X-Forwarded-For)", "8.8.8.8 2025-10-10 404"},
+	} {
+		f, err := accesslog.ByName(c.format)
+		if err != nil || f.Name() != c.format {
+			t.Fatalf("%s has the name %s, %v", c.format, f.Name(), err)
+		}
+		for _, o := range []accesslog.Options{{}, {Fields: accesslog.Fields(accesslog.Status)}} {
+			p := f.New(o)
+			for range 2 {
+				p.Parse([]byte(head))
+				record, verdict := p.Parse([]byte(line))
+				got := fmt.Sprint(record.Addr, " ", record.Day, " ")
+				if o.Fields != 0 {
+					got += statusText(p.Values())
+				}
+				if verdict != accesslog.Parsed || got != c.want && (o.Fields != 0 || !strings.HasPrefix(c.want, got)) {
+					t.Errorf("%s: %s, verdict %d; want %s", c.format, got, verdict, c.want)
+				}
+				o.State = p.State()
+				p = f.New(o)
+			}
+		}
+	}
+	proxies, err := accesslog.ParseTrustedProxies("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := accesslog.ByName("w3c(address=X-Forwarded-For)")
+	p := f.New(accesslog.Options{Proxies: proxies})
+	p.Parse([]byte(head))
+	if record, _ := p.Parse([]byte(line)); record.Addr.String() != "1.1.1.1" {
+		t.Errorf("behind a proxy: %v", record.Addr)
+	}
+	p.Parse([]byte("#Fields: date time c-ip"))
+	if problem := f.Mismatch([][]byte{[]byte("#Fields: date time c-ip"), []byte("2025-10-10 23:55:36 10.0.0.1")}); !strings.Contains(problem, "(X-Forwarded-For)") {
+		t.Error(problem)
+	}
+	for _, bad := range []string{"w3c(adress=x)", "w3c(address=a b)", "w3c(address=a,time=a)", "w3c()"} {
 		if _, err := accesslog.ByName(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
@@ -154,6 +216,7 @@ func TestSuggestedLayoutReadsItsOwnLines(t *testing.T) {
 		{`2025-10-10T13:55:36.123+02:00 GET /x 200 8.8.8.8 15`, `$time_iso8601 $request_method $request_uri $status $remote_addr $rest`},
 		{"2025-10-10T13:55:36Z\t8.8.8.8\tGET\t/x\t200", "$time_iso8601\t$remote_addr\t$request_method\t$request_uri\t$status"},
 		{`2025-10-10T13:55:36Z 10/Oct/2025:13:55:36 +0000 8.8.8.8 GET /x`, `timestamp:$time_local $remote_addr $request_method $request_uri`},
+		{`2025-10-10T13:55:36Z stdout F INFO:     8.8.8.8:52134 - "GET /x HTTP/1.1" 200 OK`, `$time_iso8601 $field2 $field3 $field4     $remote_addr $field6 "$request" $status $rest`},
 		{`10.10.2025 13:55:36.123 [main] client=8.8.8.8 "GET /x HTTP/1.1" -> 200 (12 B)`, `$time [$field3] client=$remote_addr "$request" $field6> $status $rest`},
 		{`Fri Oct 10 13:55:36 2025|web|8.8.8.8|GET|/x?a=b|123|404`, `$time|$field2|$remote_addr|$request_method|$request_uri|$field6|$status`},
 		{`10.10.2025;13:55;8.8.8.8;/x`, `$date;$clock;$remote_addr;$rest`},

@@ -64,23 +64,27 @@ func logfmtPairs(line []byte) func(yield func(key, value []byte) bool) {
 }
 
 // keyedNames are the names of what [ByKeys] makes, before the keys.
-var keyedNames = []string{"json", "logfmt"}
+var keyedNames = []string{"json", "logfmt", columnsName}
+
+// columnsName is the name of the Extended Log File Format.
+const columnsName = "w3c"
 
 // ByKeys returns the format of lines whose values have keys of the user's own: JSON
 // objects ("json"; a dot stands between the key of an object and a key in it), or pairs
 // key=value ("logfmt"). The keys of [Address] and [Time] are needed; [Date] and [Clock] are a time
-// with two keys. [TimeDayFirst] and the like are for dates such as 10/12/2025: without them a time with
+// with two keys. The keys of "w3c" are columns of #Fields, and none is needed: each is read
+// instead of those that the format has for its field. [TimeDayFirst] and the like are for dates such as 10/12/2025: without them a time with
 // such a date is none.
 func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	if !slices.Contains(keyedNames, kind) {
-		return Format{}, fmt.Errorf("format %q has no keys: they are of lines in json or logfmt", kind)
+		return Format{}, fmt.Errorf("format %q has no keys: they are of lines in json, logfmt or w3c", kind)
 	}
 	var parts []string
 	paths, fields, order := map[Field][]string{}, map[string]Field{}, unknownOrder
 	for _, given := range slices.Sorted(maps.Keys(keys)) {
 		key := keys[given]
 		field, dateOrder := given.ordered()
-		if strings.ContainsAny(key, ",()\x00\n") {
+		if strings.ContainsAny(key, ",\x00\n") || kind != columnsName && strings.ContainsAny(key, "()") {
 			return Format{}, fmt.Errorf("format %s: the key %q has a comma or a bracket", kind, key)
 		}
 		if fields[key] != noField {
@@ -91,6 +95,9 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 		}
 		parts = append(parts, given.String()+"="+key)
 		paths[field], fields[key], order = []string{key}, field, max(order, dateOrder)
+	}
+	if kind == columnsName {
+		return columnFormat(paths, kind+"("+strings.Join(parts, ",")+")", order)
 	}
 	if paths[Address] == nil || paths[Time] == nil && (paths[Date] == nil || paths[Clock] == nil) {
 		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
@@ -106,7 +113,7 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 // keyedByName returns the format of a name that ByKeys gave; ok reports whether name may be one.
 func keyedByName(name string) (f Format, ok bool, err error) {
 	kind, rest, found := strings.Cut(name, "(")
-	if !slices.Contains(keyedNames, kind) {
+	if !slices.Contains(keyedNames, kind) || kind == columnsName && !found {
 		return f, false, nil
 	}
 	if !found || !strings.HasSuffix(rest, ")") {
@@ -117,6 +124,9 @@ func keyedByName(name string) (f Format, ok bool, err error) {
 		field, key, err := ParseKey(part)
 		if err != nil {
 			return f, true, err
+		}
+		if keys[field] != "" {
+			return f, true, fmt.Errorf("format %s: %s and %s are two keys of the %s", kind, keys[field], key, field)
 		}
 		keys[field] = key
 	}
@@ -150,6 +160,29 @@ func objectFormat(f Format, paths map[Field][]string, logger string) Format {
 	known := newObjectPaths(paths, logger)
 	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
 	return f
+}
+
+// columnFormat returns the Extended Log File Format with other columns for some fields.
+func columnFormat(columns map[Field][]string, name string, order dateOrder) (Format, error) {
+	f := w3c
+	fields := mustFields(f.declared.Fields)
+	if columns[Time] != nil { // instead of a date and a time of day
+		delete(fields, Date)
+		delete(fields, Clock)
+	}
+	for field, named := range columns {
+		if strings.ContainsAny(named[0], " \t") {
+			return Format{}, fmt.Errorf("format %s: the column %q has a blank", columnsName, named[0])
+		}
+		fields[field] = named
+	}
+	known := columnFields(fields)
+	for field, named := range columns {
+		known[named[0]] = field // which may have been another field's
+	}
+	f.name, f.declared, f.order = name, nil, order
+	f.splitter = func(state string) splitter { return newColumns(known, "", state) }
+	return f, nil
 }
 
 // Keyed returns "json" or "logfmt" if the format's lines have keys, and else nothing.

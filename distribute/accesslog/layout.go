@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"skidway/distribute/accesslog/internal/lex"
@@ -14,7 +15,9 @@ type layout struct {
 	parts []layoutPart
 	// needed is the number of parts up to the last one that has the address or
 	// the time.
-	needed int
+	needed  int
+	port    bool // a port ends the address
+	escaped bool // it is Apache's, with \" outside of quotes
 }
 
 // A layoutPart is a value and the text that ends it.
@@ -212,6 +215,7 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 			l.parts = append(l.parts, layoutPart{name: piece.name, field: field, order: order})
 		}
 	}
+	l.joinPort()
 	before := l.head
 	for i := range l.parts {
 		part := &l.parts[i]
@@ -244,6 +248,23 @@ func (p *layoutPart) join(piece layoutPiece) error {
 		p.field = noField
 	}
 	return nil
+}
+
+// joinPort makes the address and the port that follows it one value: an IPv6 address has colons itself.
+func (l *layout) joinPort() {
+	for i := range len(l.parts) - 1 {
+		address, next := &l.parts[i], l.parts[i+1]
+		if address.field == Address && address.end == ":" && next.isPort() {
+			address.name, address.end, l.port = address.name+":"+next.name, next.end, true
+			l.parts = slices.Delete(l.parts, i+1, i+2)
+			return
+		}
+	}
+}
+
+// isPort reports whether the value is a port: $remote_port, %p or %{remote}p.
+func (p *layoutPart) isPort() bool {
+	return strings.HasSuffix(p.name, "_port") || strings.HasPrefix(p.name, "%") && strings.HasSuffix(p.name, "p")
 }
 
 // findTimes finds the times that may have blanks and that a blank ends.

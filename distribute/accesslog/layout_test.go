@@ -17,14 +17,20 @@ func TestEmptyAddressIsNoAddress(t *testing.T) {
 		{`"$remote_addr" [$time_local] $status`, `"-"` + stamp},
 		{"nginx-json", `{"time_iso8601":"2025-10-10T13:55:36+02:00","remote_addr":"","status":200}`},
 		{"envoy-json", `{"start_time":"2021-02-11T16:29:24.123Z","x_forwarded_for":"","downstream_remote_address":"8.8.8.8:42112","response_code":200}`},
+		{"aws-s3-json", `{"bucket_name":"b","request_time":"2026-11-20T14:00:05.123Z","remote_ip":null,"operation":"S3.EXPIRE.OBJECT","http_status":204}`},
+		{"envoy-json", `{"start_time":"2021-02-11T16:29:24.123Z","downstream_remote_address":null,"x_forwarded_for":null,"response_code":200}`},
+		{"json(address=client.ip,time=t)", `{"client":{"ip":null},"t":"2025-10-10T13:55:36Z"}`},
 		{"logfmt(address=ip,time=t)", `ip="" t=2025-10-10T13:55:36Z`},
 	} {
 		f, err := accesslog.ByName(c.format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if record, verdict := f.New(accesslog.Options{}).Parse([]byte(c.line)); verdict != accesslog.Parsed || record.Addr.IsValid() {
-			t.Errorf("%s: %v, verdict %d: %s", c.format, record.Addr, verdict, c.line)
+		p := f.New(accesslog.Options{})
+		for range 3 { // from the second time on, what the first line taught is used
+			if record, verdict := p.Parse([]byte(c.line)); verdict != accesslog.Parsed || record.Addr.IsValid() {
+				t.Errorf("%s: %v, verdict %d: %s", c.format, record.Addr, verdict, c.line)
+			}
 		}
 		if strings.Contains(c.format, "$") || strings.Contains(c.format, "(") {
 			continue
@@ -101,6 +107,19 @@ func TestTimesOfApplicationsAreRead(t *testing.T) {
 		{"$time", "20251011 03:04:05", want},
 		{"$time", "2025-10-11 03:04:05 UTC", want + "Z"},
 		{"$time", "2025-10-11 03:04:05+02", want + "+02:00"},
+		{"$time", "2025-10-11 03:04:05.123456789 +0200 CEST", want + "+02:00"},
+		{"$time", "2025-10-11 03:04:05 -0200 -02", want + "-02:00"},
+		{"$time", "2025-10-11 03:04:05 +0200 EET", want + "+02:00"},
+		{"$time", "2025-10-11T03:04:05.123+02:00[Europe/Berlin]", want + "+02:00"},
+		{"$time", "2025-10-11T03:04:05Z[UTC]", want + "Z"},
+		{"$time", "1.760151845123E9", want + "Z"},
+		{"$time", "1.760151845e+12", want + "Z"},
+		{"$time", "1.760151845E4", ""},
+		{"$time", "1.76015184x123E9", ""},
+		{"$time", "2025-10-11T03:04:05Z]", ""},
+		{"$time", "1.760151845E9", want + "Z"},
+		{"$time", "1.7601518E9", "2025-10-11T03:03:20Z"},
+		{"$time", "1.760151845E99999999999999999999", ""},
 		{"$time", "2025-10-11_03:04:05", want},
 		{"$time_mdy", "10/11/2025 3:04:05 AM", want},
 		{"$time_dmy", "11/10/2025 3:04:05 AM", want},
@@ -197,6 +216,60 @@ func TestWordsOfOneLineAreNotThoseOfTheNext(t *testing.T) {
 				record, verdict := p.Parse(line)
 				if want, v := f.New(accesslog.Options{}).Parse(line); record != want || verdict != v {
 					t.Errorf("%s: %v, %d; alone %v, %d: %s", name, record, verdict, want, v, line)
+				}
+			}
+		}
+	}
+}
+
+// What is copied from between the quotes of a LogFormat has a backslash before its own quotes, which no
+// line has.
+func TestQuotesOfAPastedLayoutMayBeEscaped(t *testing.T) {
+	t.Parallel()
+	f, err := accesslog.ByName(`%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, quote := range []string{`"`, `\"`} {
+		line := strings.ReplaceAll(`8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] "GET /x HTTP/1.1" 404 23 "-" "curl"`, `"`, quote)
+		p := f.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Path, accesslog.Status)})
+		record, verdict := p.Parse([]byte(line))
+		path, _ := p.Values().Get(accesslog.Path)
+		if verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" || string(path) != "/x" || statusText(p.Values()) != "404" {
+			t.Errorf("verdict %d, address %v, path %q, status %s: %s", verdict, record.Addr, path, statusText(p.Values()), line)
+		}
+		if e := f.Explainer()([]byte(line)); e.Problem != "" {
+			t.Errorf("%s: %s", e.Problem, line)
+		}
+	}
+}
+
+// An IPv6 address has colons itself.
+func TestPortBehindTheAddressOfALayoutIsCutOff(t *testing.T) {
+	t.Parallel()
+	const stamp = ` [10/Oct/2025:13:55:36 +0000] 404`
+	for _, layout := range []string{
+		`$remote_addr:$remote_port [$time_local] $status`, `$realip_remote_addr:$realip_remote_port [$time_local] $status`,
+		`[$time_local] $status $remote_addr:$remote_port`, `%a:%{remote}p %t %>s`,
+	} {
+		f, err := accesslog.ByName(layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"2001:db8::1", "::1", "8.8.8.8"} {
+			line := want + ":1234" + stamp
+			if strings.HasPrefix(layout, "[") {
+				line = stamp[1:] + " " + want + ":1234"
+			}
+			for _, fields := range []accesslog.FieldSet{0, accesslog.Fields(accesslog.Status)} {
+				p := f.New(accesslog.Options{Fields: fields})
+				for range 2 { // the second time, what the first line taught is used
+					if record, verdict := p.Parse([]byte(line)); verdict != accesslog.Parsed || record.Addr.String() != want {
+						t.Errorf("%s: %v, verdict %d: %s", layout, record.Addr, verdict, line)
+					}
+				}
+				if fields != 0 && statusText(p.Values()) != "404" {
+					t.Errorf("%s: status %s: %s", layout, statusText(p.Values()), line)
 				}
 			}
 		}

@@ -29,6 +29,7 @@ const maxMoment = 56
 //	2025.10.10 13:55, 20251010T135536Z, 20251010135536
 //	10-Oct-2025 13:55:36.123, 10 Oct 2025 13:55:36 +0200, Fri, 10 Oct 2025 13:55:36 GMT
 //	Oct 10, 2025 1:55:36 PM, Fri Oct 10 13:55:36 CEST 2025
+//	2025-10-10 13:55:36 +0200 CEST as Go, 2025-10-10T13:55:36+02:00[Europe/Berlin], 1.760104536123E9 as Java
 func readMoment(b []byte, order dateOrder) (w written, ok bool) {
 	w.seconds = -1
 	if len(b) < len("1/1/25 1:55") || len(b) > maxMoment {
@@ -36,6 +37,12 @@ func readMoment(b []byte, order dateOrder) (w written, ok bool) {
 	}
 	if w, ok := compactMoment(b); ok {
 		return w, true
+	}
+	if b[1] == '.' {
+		return floatEpoch(b)
+	}
+	if name := bytes.IndexByte(b, '['); name > 0 && b[len(b)-1] == ']' && zonedByNumber(b[:name]) {
+		b = b[:name]
 	}
 	hour, colon := clockPlace(b)
 	if colon < 0 {
@@ -97,8 +104,10 @@ func (w *written) setSeconds(b []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// setTail reads what may follow a time of day, each once: AM (half is 1) or PM (2), a zone, a year.
+// setTail reads what may follow a time of day, each once: AM (half is 1) or PM (2), a zone, the name of
+// its offset, a year.
 func (w *written) setTail(rest []byte) (year []byte, half byte, ok bool) {
+	named := false // the zone has its name
 	for len(rest) > 0 {
 		rest = bytes.TrimPrefix(rest, []byte(" "))
 		word := rest
@@ -110,6 +119,9 @@ func (w *written) setTail(rest []byte) (year []byte, half byte, ok bool) {
 		switch {
 		case zoned && !w.zoned:
 			w.offset, w.zoned = offset, true
+			named = len(word) < len("+0200")
+		case w.zoned && !named && (zoned || slices.Contains(offsetNames, string(word))): // of the offset
+			named = true
 		case len(word) == 2 && half == 0 && !w.zoned && year == nil && lex.Lower(word[1]) == 'm' && lex.Lower(word[0]) == 'a':
 			half = 1
 		case len(word) == 2 && half == 0 && !w.zoned && year == nil && lex.Lower(word[1]) == 'm' && lex.Lower(word[0]) == 'p':
@@ -140,6 +152,39 @@ func zoneOffset(word []byte) (minutes int, ok bool) {
 	}
 	hours, ok := zones[string(word)]
 	return hours * 60, ok
+}
+
+// offsetNames are further names of zones, which are read only behind their offset.
+var offsetNames = []string{"WET", "WEST", "BST", "EET", "EEST", "MSK", "IST", "HKT", "SGT", "JST", "KST", "AEST", "AEDT", "NZST", "NZDT"}
+
+// zonedByNumber reports whether a time ends with Z or an offset from UTC, which the name of its zone may
+// follow.
+func zonedByNumber(b []byte) bool {
+	const offset = "+02:00"
+	if b[len(b)-1] == 'Z' {
+		return true
+	}
+	_, ok := lex.UTCOffset(b[max(0, len(b)-len(offset)):])
+	return ok
+}
+
+// floatEpoch reads the time since 1970 as sinceEpoch does, in the notation of floating-point numbers with
+// an exponent.
+func floatEpoch(b []byte) (w written, ok bool) {
+	mantissa, exponent, found := bytes.Cut(b, []byte("E"))
+	if !found {
+		mantissa, exponent, found = bytes.Cut(b, []byte("e"))
+	}
+	point := lex.Number(bytes.TrimPrefix(exponent, []byte("+"))) + 1
+	if !found || len(exponent) > len("+12") || point < epochLen || point > epochLen+9 || lex.Number(mantissa[:1]) < 0 {
+		return w, false
+	}
+	var buffer [maxMoment + epochLen + 10]byte
+	digits := append(append(buffer[:0], mantissa[0]), mantissa[2:]...)
+	for len(digits) < point {
+		digits = append(digits, '0')
+	}
+	return sinceEpoch(slices.Insert(digits, point, '.'))
 }
 
 // compactMoment reads a time without signs in its date and its time of day: 20251010135536, also with a

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"skidway/distribute/accesslog/wrappers"
 )
@@ -28,14 +30,35 @@ func noFormat(lines [][]byte) error {
 		return &OtherLogError{kind}
 	}
 	format, first := nearestOf(lines)
-	explain := format.Explainer()
-	for _, line := range lines[first:] {
-		if problem := explain(line).Problem; problem != "" && len(trimStart(line)) > 0 {
-			return &NoFormatError{format.name, problem}
-		}
+	if problem := format.Mismatch(lines[first:]); problem != "" {
+		return &NoFormatError{format.name, problem}
 	}
 	return ErrNoFormat
 }
+
+// Mismatch returns what of the first line that is not blank and that the format cannot read does not
+// match, with the keys that the line has where one is missing. It is empty if there is no such line.
+func (f Format) Mismatch(lines [][]byte) string {
+	explain := f.Explainer()
+	for _, line := range lines {
+		e := explain(line)
+		if e.Problem == "" || len(trimStart(line)) == 0 {
+			continue
+		}
+		if strings.HasPrefix(e.Problem, missingKey) && len(e.Fields) > 0 {
+			var keys []string
+			for _, field := range e.Fields[:min(len(e.Fields), maxShownKeys)] {
+				keys = append(keys, strconv.Quote(string(shortened([]byte(field.Name)))))
+			}
+			return e.Problem + ", only " + strings.Join(keys, ", ")
+		}
+		return e.Problem
+	}
+	return ""
+}
+
+// maxShownKeys is the number of keys of a line that are shown where one is missing.
+const maxShownKeys = 12
 
 // maxNearest is the number of lines, of those that are not blank, that decide on the nearest format.
 const maxNearest = 20
@@ -82,7 +105,8 @@ func nearest(line []byte, depth int) Format {
 			continue
 		}
 		inner := trimStart(record.Inner)
-		if slices.Contains(timesAlone, wrappers.All[i].Name) && !isObject(inner) && !hasTime(inner) {
+		alone := slices.Contains(timesAlone, wrappers.All[i].Name) || wrappers.All[i].Name == "cri" && countPairs(inner) < 3
+		if alone && !isObject(inner) && !hasTime(inner) {
 			continue // the line's only time
 		}
 		if wrappers.All[i].Name == "message" && !isObject(inner) && countPairs(inner) < 3 {

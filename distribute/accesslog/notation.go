@@ -83,6 +83,7 @@ func rankedVariables(text string) map[string]variable {
 // of these $realip_remote_addr, $proxy_protocol_addr or the header X-Forwarded-For.
 //
 // Values with nothing between them are one, which is read only where it is a path and its query.
+// A \" outside of quotes is also a quote: Apache's configuration has a backslash there, and its lines have not.
 // A time may have blanks, also where one follows it. Several %{…}t one after the other are one
 // time: its fraction and its offset may be directives of their own.
 func ByLayout(text string) (Format, error) {
@@ -90,8 +91,16 @@ func ByLayout(text string) (Format, error) {
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
-	l.findTimes()
-	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit(), order: l.order()}, nil
+	all := layouts{l}
+	if l.escaped {
+		if unescaped, err := compileLayout(strings.ReplaceAll(text, `\"`, `"`)); err == nil {
+			all = layouts{unescaped, l}
+		}
+	}
+	for _, l := range all {
+		l.findTimes()
+	}
+	return Format{name: text, splitter: func(string) splitter { return all }, layouts: all, port: l.port, unit: l.unit(), order: l.order()}, nil
 }
 
 // order returns the order of the layout's dates.
@@ -128,8 +137,10 @@ func compileLayout(text string) (*layout, error) {
 		return nil, err
 	}
 	sign, value := "$", appendVariable
+	escaped := false
 	if strings.Contains(text, "%") && !strings.Contains(text, "$") {
 		sign, value = "%", appendDirective
+		escaped = strings.Contains(text, `\"`)
 	}
 	var pieces []layoutPiece
 	for text != "" {
@@ -141,7 +152,11 @@ func compileLayout(text string) (*layout, error) {
 			return nil, err
 		}
 	}
-	return newLayout(pieces)
+	l, err := newLayout(pieces)
+	if err == nil {
+		l.escaped = escaped
+	}
+	return l, err
 }
 
 // appendValue appends a value with the field that it is known for. If there is a value of the

@@ -292,9 +292,16 @@ func (s *objectScan) learn(end int, kind valueKind, key *objectKey) {
 	s.shape.add(s.line[s.behind:end], kind, key)
 }
 
-// set sets the field of a key, unless it is null or a better key has set it.
+// set sets the field of a key, unless a better key has set it. A null sets none but the address, to one that
+// is empty, as long as no other key has one.
 func (s *objectValues) set(key *objectKey, text []byte) {
-	if key.field == noField || text == nil || string(text) == "null" || s.ranks[key.field] <= key.rank {
+	if key.field == noField || text == nil || s.ranks[key.field] <= key.rank {
+		return
+	}
+	if string(text) == "null" {
+		if key.field == Address && s.values[Address] == nil { // no client is known, unless another key has one
+			s.values[Address] = text[:0]
+		}
 		return
 	}
 	s.ranks[key.field] = key.rank

@@ -202,16 +202,17 @@ func (s *Splitter) abandon(i int) {
 	s.carry = append(s.carry[:0], text...)
 }
 
-// isRecords reports whether an object begins with the key of an array of records, which
-// Azure puts around lines, or of the events that the CloudWatch Logs command returns.
+// isRecords reports whether the text of an object, in two parts, ends with the key of an array of records:
+// which Azure puts around lines, or of the events that the CloudWatch Logs command returns, as the first
+// key, or of the events that a subscription to CloudWatch Logs sends.
 func isRecords(first, second []byte) bool {
-	if len(first)+len(second) > maxRecordsKey {
-		return false
+	if n := len(first) + len(second) - maxRecordsKey; n > 0 { // the begin is of no use
+		cut := min(n, len(first))
+		first, second = first[cut:], second[n-cut:]
 	}
-	text := string(first) + string(second)
-	return recordsKey.MatchString(text)
+	return recordsKey.MatchString(string(first) + string(second))
 }
 
 const maxRecordsKey = 64
 
-var recordsKey = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$`)
+var recordsKey = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$|,\s*"logEvents"\s*:\s*$`)

@@ -41,6 +41,7 @@ func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
 		{"array", `[{"a":1},{"b":"]}\"{"},` + "\n" + `{"c":{"d":[{}]}}]` + "\n", []string{`{"a":1}`, `{"b":"]}\"{"}`, `{"c":{"d":[{}]}}`}},
 		{"records", ` {"records" : [` + "\n" + `{"a":1}, {"b":[2]}]}` + "\n", []string{`{"a":1}`, `{"b":[2]}`}},
 		{"events", `{"events": [{"message":"[{"}, {"message":"b"}], "searchedLogStreams": [], "nextToken": "t"}`, []string{`{"message":"[{"}`, `{"message":"b"}`}},
+		{"events of a subscription", `{"messageType":"DATA_MESSAGE","owner":"1","subscriptionFilters":["f"],"logEvents":[{"id":"1","logEvents":[2]},{"id":"2"}]}{"owner":"1", "logEvents" : [` + "\n" + `{"id":"3"}]}`, []string{`{"id":"1","logEvents":[2]}`, `{"id":"2"}`, `{"id":"3"}`}},
 		{"records again", `{"records":[{"a":1}]}` + "\n" + `{"records":[{"b":2}]}`, []string{`{"a":1}`, `{"b":2}`}},
 		{"objects of several lines", "{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}\n{\n \"c\": 1\n}\n", []string{"{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}", "{\n \"c\": 1\n}"}},
 		{"other keys", `{"a":[1]}{"record":[{}]}`, []string{`{"a":[1]}`, `{"record":[{}]}`}},
@@ -150,6 +151,11 @@ func TestFirstLinesAreLinesOrObjects(t *testing.T) {
 		{"{\"a\":1}\n{\"events\":[{\"b\":2}]}", []string{`{"a":1}`, `{"b":2}`}, true},
 		{"a\n[b] {\"c\":3}", []string{"a", `[b] {"c":3}`}, false},
 		{"{\n \"a\": 1\n}\n", []string{"{\n \"a\": 1\n}"}, true},
+		{`{"a":1}{"b":[{"c":2},{"d":3}]}`, []string{`{"a":1}`, `{"b":[{"c":2},{"d":3}]}`}, true},
+		{"{\"a\":1}\n {\"b\":2}, {\"c\":3", []string{`{"a":1}`, `{"b":2}`}, true},
+		{`{"a":[{"b":1},{"c":2}],"d":"}{\"","e":{"f":3}}`, []string{`{"a":[{"b":1},{"c":2}],"d":"}{\"","e":{"f":3}}`}, false},
+		{`8.8.8.8 {"a":1}{"b":2}`, []string{`8.8.8.8 {"a":1}{"b":2}`}, false},
+		{`{"messageType":"DATA_MESSAGE","owner":"1","logEvents":[{"id":"1"}]}`, []string{`{"id":"1"}`}, true},
 		{"", []string{""}, false},
 	} {
 		lines, objects := FirstLines([]byte(c.content), 2)

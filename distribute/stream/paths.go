@@ -19,6 +19,9 @@ var (
 // errOnlySpecial is ErrNoMatch for a pattern that matches something else.
 var errOnlySpecial = fmt.Errorf("%w, only pipes, sockets or devices: a pipe is read if it is named itself", ErrNoMatch)
 
+// errAnyDepth is ErrNoMatch for a pattern with **, which filepath.Match would take for *.
+var errAnyDepth = fmt.Errorf("%w: ** is not known; all files of a folder are taken at any depth if it is named", ErrNoMatch)
+
 // PatternBytes are in patterns.
 const PatternBytes = "*?["
 
@@ -91,6 +94,10 @@ type foundFile struct {
 func (l *lister) add(path string) {
 	if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, PatternBytes) {
 		l.addPath(path)
+		return
+	}
+	if strings.Contains(path, "**/") {
+		l.problem(path, errAnyDepth)
 		return
 	}
 	matches, err := filepath.Glob(path)
@@ -176,7 +183,10 @@ func (l *lister) addFolder(root string) {
 		walked = target
 	}
 	_ = filepath.WalkDir(walked, func(path string, entry fs.DirEntry, err error) error {
-		shown := filepath.Join(root, strings.TrimPrefix(path, walked))
+		shown := root
+		if below, err := filepath.Rel(walked, path); err == nil {
+			shown = filepath.Join(root, below)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			l.Vanished = append(l.Vanished, shown)

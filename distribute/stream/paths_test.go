@@ -51,6 +51,27 @@ func list(root string, paths ...string) (files []string, problems []*FileError) 
 	return files, found.Problems
 }
 
+// filepath.Match takes ** for *, which would leave out files at other depths without a word.
+func TestPatternsOfAnyDepthAreRefused(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "a.log", "b/b.log", "b/c/c.log", "b/c**.log")
+	for pattern, want := range map[string][]string{"**/*.log": nil, "b/**/c.log": nil, "b/**": {"b/b.log", "b/c**.log", "b/c/c.log"}, "b/c**.log": {"b/c**.log"}} {
+		files, problems := list(root, pattern)
+		if !slices.Equal(files, want) || (want == nil) != (len(problems) == 1 && errors.Is(problems[0], ErrNoMatch)) {
+			t.Errorf("%s: %q, %v", pattern, files, problems)
+		}
+	}
+}
+
+// The current directory has no name that its files begin with.
+func TestHiddenFilesOfTheCurrentDirectoryKeepTheirDot(t *testing.T) {
+	t.Chdir(tree(t, ".a.log", ".old/b.log", "c.log"))
+	list := ListFiles([]string{"."}, ListOptions{Members: Members{Hidden: true}})
+	if want := []string{".a.log", ".old/b.log", "c.log"}; !slices.Equal(list.Files, want) || len(list.Vanished) > 0 {
+		t.Errorf("files %q, want %q; vanished: %q", list.Files, want, list.Vanished)
+	}
+}
+
 func TestListFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -100,7 +100,7 @@ func WithHint(err error) string {
 	case errors.As(err, &settings):
 		text += ": use its settings, or another --subscriber"
 	case errors.As(err, &wrongFormat):
-		text += ": name another --format, or auto"
+		text += ": name another --format, or auto (skidway logs explain shows what to give)"
 	case errors.Is(err, accesslog.ErrNoFormat):
 		text += " (skidway logs explain shows how its lines are read)"
 	case errors.Is(err, distribute.ErrVanished):

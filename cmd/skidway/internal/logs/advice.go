@@ -16,7 +16,7 @@ func (e *explainedFile) advice() string {
 	switch {
 	case len(e.lines) == 0:
 		return e.path + " has no line that can be explained"
-	case e.hasColumns():
+	case e.hasColumns() && e.reads == "":
 		return known + "Its #Fields lines name its columns: the server must log c-ip, date and time, and each line must have them"
 	case e.reads != "" && e.layout != "":
 		return fmt.Sprintf("%sThe layout that is proposed reads %s. If its address is not the client's, put the name $remote_addr where that is%s: %s",
@@ -64,6 +64,10 @@ func (e *explainedFile) advise(lines [][]byte) {
 		}
 	}
 	if e.hasColumns() {
+		if name := addressKey(e.sample); name != "" && !strings.HasPrefix(name, "s-") { // that of the server
+			e.options = fmt.Sprintf("--format %s --field address=%s", e.Format.Name(), keyText(name, ""))
+			e.propose(e.Format.Name()+"(address="+name+")", lines)
+		}
 		return
 	}
 	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
@@ -97,10 +101,7 @@ func (e *explainedFile) propose(name string, lines [][]byte) {
 	if c.Votes < c.Lines {
 		e.reads += "; the other lines are counted as unparsable"
 	}
-	explain := format.Explainer()
-	for i := range e.lines {
-		e.lines[i] = explain(e.shown[i])
-	}
+	e.lines = explained(format, lines, len(e.lines))
 }
 
 // timelessText says that lines have no time; it is empty if they have one.

@@ -13,6 +13,9 @@ func printEvent(c *cli.Console, e distribute.Event) {
 	switch {
 	case e.Err != nil:
 		c.Problem(e.File, e.Err)
+		if e.Reading.Unsure || e.Reading.Unzoned {
+			c.Notice("%s: counted %d lines%s", e.File, e.Lines, readingText(e.Reading))
+		}
 	case e.File != "":
 		c.Notice("%s: %s", e.File, eventText(e))
 	default:

@@ -70,7 +70,6 @@ type explainedFile struct {
 	path  string
 	codec stream.Codec
 	lines []accesslog.LineExplanation // that are shown: as the format reads them, or the one that is proposed
-	shown [][]byte                    // what these are
 
 	sample []accesslog.LineExplanation // the lines by which keys are chosen
 
@@ -100,20 +99,26 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 		}
 		e.Explanation = format.ExplainLines(lines)
 	}
-	explain := e.Format.Explainer()
-	for _, line := range lines {
-		if len(e.sample) >= max(most, sampled) {
-			break
-		}
-		if l := explain(line); l.Verdict != accesslog.NotALine {
-			e.sample, e.shown = append(e.sample, l), append(e.shown, line)
-		}
-	}
+	e.sample = explained(e.Format, lines, max(most, sampled))
 	e.lines = slices.Clone(e.sample[:min(most, len(e.sample))])
 	if !e.Fits {
 		e.advise(lines)
 	}
 	return e, nil
+}
+
+// explained returns how a format reads the first lines, at most some, without its header lines.
+func explained(format accesslog.Format, lines [][]byte, most int) (list []accesslog.LineExplanation) {
+	explain := format.Explainer()
+	for _, line := range lines {
+		if len(list) == most {
+			break
+		}
+		if l := explain(line); l.Verdict != accesslog.NotALine {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // sampled is the number of lines by which keys are chosen, at least.

@@ -21,8 +21,9 @@ which it was tried.
 
 Other lines can be read by the layout that the server's configuration has for
 them (nginx's log_format, Apache's LogFormat), and JSON objects and key=value
-pairs by the keys of the address and of the time. 'skidway logs explain FILE'
-tells what of this a file needs.`,
+pairs by the keys of the address and of the time. A column of w3c can be read
+instead of its own: --format w3c --field address=X-Forwarded-For. 'skidway logs
+explain FILE' tells what of this a file needs.`,
 		Example: `  skidway logs formats
   skidway logs formats -o json
   skidway logs count --format docker:combined logs/
@@ -77,7 +78,7 @@ type formatFlags struct {
 func (k *formatFlags) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format, or its layout as nginx or Apache have it; auto: by each file's first lines")
-	flags.StringArrayVar(&k.keys, "field", nil, "`FIELD=KEY` of lines in JSON or logfmt, for address and time (time_dmy: day first); may be repeated")
+	flags.StringArrayVar(&k.keys, "field", nil, "`FIELD=KEY` of lines in JSON or logfmt, for address and time (time_dmy: day first), or FIELD=COLUMN of w3c; may be repeated")
 	names := []string{"auto"}
 	for _, format := range accesslog.Formats() {
 		names = append(names, format.Name()+"\t"+format.Description())
@@ -99,6 +100,9 @@ func (k *formatFlags) name() (string, error) {
 		field, key, err := accesslog.ParseKey(text)
 		if err != nil {
 			return "", cli.WrongUsage("--field %s: %w", text, err)
+		}
+		if keys[field] != "" {
+			return "", cli.WrongUsage("--field %s: the key of the %s is %s already", text, field, keys[field])
 		}
 		keys[field] = key
 	}
