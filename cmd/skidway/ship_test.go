@@ -372,3 +372,25 @@ func TestCountWritesAPage(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestVisitorsAreKnownBesideCutsOfOtherDimensions(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	write(t, folder, "a.log", small)
+	counted := []string{"--by", "day,country,crawler", "--by", "day,status", "--visitors", "day,country"}
+	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "s")...)
+	mustRun(t, folder, with(web, append([]string{"logs", "work", "--subscriber", "s", "--until-done"}, counted...)...)...)
+	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s", "--by", "country", "--visitors")...)
+	if want := "country,requests,visitors\nNL,1,1\nUS,1,1\nZZ,1,1\n"; o.stdout != want {
+		t.Errorf("%q, want %q", o.stdout, want)
+	}
+	o = mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
+	hasLine(t, o.stderr, "no table has visitors: --by day,country, without --where, has them")
+
+	mustRun(t, folder, append([]string{"logs", "count", "a.log", "--html", "page.html", "--quiet"}, counted...)...)
+	page, err := os.ReadFile(filepath.Join(folder, "page.html"))
+	put(t, err)
+	if !strings.Contains(string(page), "<dt>Visitors</dt>") {
+		t.Error("the page has no visitors")
+	}
+}

@@ -83,13 +83,14 @@ func (r *result) printSummary(a *cli.App) {
 		a.Console.Notice("people and crawlers are not counted apart: --by %s does that", by)
 	}
 	line := closingLine(r.tally, r.settings, r.took)
-	for _, t := range r.tables {
-		if t.HasVisitors {
-			line += fmt.Sprintf(" visitors=≈%d", t.Total.Visitors)
-			if len(r.sources) > 0 {
-				a.Console.Notice("visitors are those of the lines that were counted here: imported sources have none")
-			}
-			break
+	with := slices.IndexFunc(r.tables, func(t cuts.Table) bool { return t.HasVisitors })
+	switch {
+	case with < 0 && r.settings.Visitors != nil:
+		a.Console.Notice("no table has visitors: --by %s, without --where, has them", r.settings.Visitors)
+	case with >= 0:
+		line += fmt.Sprintf(" visitors=≈%d", r.tables[with].Total.Visitors)
+		if len(r.sources) > 0 {
+			a.Console.Notice("visitors are those of the lines that were counted here: imported sources have none")
 		}
 	}
 	if n := r.foldedCells(); n > 0 {
