@@ -159,6 +159,7 @@ func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
 	s, _ := cuts.ParseSettings("country-day by=day,country by=day,status,path:2")
 	for want, q := range map[string]cuts.Query{
 		"no cut that was counted has all of it: day,country; day,status,path:2":        {By: [][]string{{"country", "status"}}},
+		`the filter uses address, which is not in counts, but in lines only`:           {By: [][]string{{"country"}}, Where: `address == "10.0.0.1"`},
 		`the filter uses path, and the cut day,country has day, country only`:          {By: [][]string{{"country"}}, Where: `path == "/"`},
 		`there is no country "UK": did you mean GB?`:                                   {By: [][]string{{"country"}}, Where: `country == "UK"`},
 		`there is no country "de": want a code of ISO 3166-1, or ZZ: did you mean DE?`: {By: [][]string{{"country"}}, Where: `country in ["de"]`},

@@ -106,6 +106,8 @@ func (s Settings) choose(by Cut, where *LineFilter) (int, error) {
 	switch {
 	case best < 0:
 		return best, wrongQuery("by %s: no cut that was counted has all of it: %s", by, join(s.Cuts))
+	case lacking != "" && !slices.Contains(kindNames[:], lacking):
+		return best, wrongQuery("the filter uses %s, which is not in counts, but in lines only: count with this filter", lacking)
 	case lacking != "":
 		cut := s.Cuts[best]
 		return best, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it", lacking, cut, strings.Join(cut.Columns(), ", "))
