@@ -158,6 +158,13 @@ func TestReportBeforeTheFirstCountPrintsANotice(t *testing.T) {
 	const notice = "nothing has been counted yet: 'skidway logs status --channel web'"
 	o := mustRun(t, folder, report...)
 	hasLine(t, o.stderr, notice)
+	if o.stdout != "day,country,requests\n" {
+		t.Errorf("without counts it prints %q", o.stdout)
+	}
+	o = mustRun(t, folder, append(report, "--by", "week,status", "--where", "status >= 500", "--last", "7d", "--compare", "previous", "--html", "page.html")...)
+	if want := "week,status,requests\n"; o.stdout != want {
+		t.Errorf("without counts it prints %q, want %q", o.stdout, want)
+	}
 	if !strings.HasPrefix(o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:], "lines=0 ") {
 		t.Errorf("the last line is not the summary: %s", o.stderr)
 	}
