@@ -213,14 +213,16 @@ func (r *result) ndjson(out io.Writer) error {
 
 // markdown prints the tables in the form of Markdown.
 func (r *result) markdown(out io.Writer) error {
-	escaped := strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`")
+	escaped := strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 	for i, t := range r.tables {
 		if i > 0 {
 			_, _ = fmt.Fprintln(out) // into memory
 		}
 		for n, record := range tableView(&t).CSV(t.Top(r.top)) {
-			for j := range record {
-				record[j] = escaped.Replace(cli.Printable(record[j]))
+			for j := range len(t.By) {
+				if n > 0 { // the headings are our own
+					record[j] = escaped.Replace(cli.Printable(record[j]))
+				}
 			}
 			_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
 			if n == 0 {

@@ -27,6 +27,21 @@ func TestMarkdownHasOneRowALine(t *testing.T) {
 	}
 }
 
+func TestMarkdownShowsValuesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	r := result{tables: []cuts.Table{{By: []string{"status_class", "path"}, Measures: []cuts.Measure{cuts.Requests}, Rows: []cuts.Row{
+		{Values: []string{"2xx", "/![x](https://a.example/)*b*_c_~~d~~"}, Counts: cuts.Counts{Requests: 1}},
+	}}}}
+	var out strings.Builder
+	if err := r.markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "| status_class | path | requests |\n| --- | --- | ---: |\n" + `| 2xx | /!\[x\](https://a.example/)\*b\*\_c\_\~\~d\~\~ | 1 |` + "\n"
+	if out.String() != want {
+		t.Errorf("it prints\n%swant\n%s", out.String(), want)
+	}
+}
+
 func TestRowsOfSeveralTablesNameTheirs(t *testing.T) {
 	t.Parallel()
 	s, _ := cuts.ParseSettings("country-day by=path by=path:1")
