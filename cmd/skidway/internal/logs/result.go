@@ -218,16 +218,25 @@ func (r *result) markdown(out io.Writer) error {
 		if i > 0 {
 			_, _ = fmt.Fprintln(out) // into memory
 		}
-		for n, record := range tableView(&t).CSV(t.Top(r.top)) {
-			for j := range len(t.By) {
-				if n > 0 { // the headings are our own
-					record[j] = escaped.Replace(cli.Printable(record[j]))
+		rows, figures := t.Top(r.top), t.Figures()
+		for n, record := range tableView(&t).CSV(rows) {
+			if n == 0 { // headings, which are our own
+				_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
+				_, _ = fmt.Fprintln(out, "|"+strings.Repeat(" --- |", len(t.By))+strings.Repeat(" ---: |", len(record)-len(t.By)))
+				continue
+			}
+			for j := range t.By {
+				record[j] = escaped.Replace(cli.Printable(record[j]))
+			}
+			numbers := record[len(t.By):]
+			for k, f := range figures {
+				of := numbers[k*len(numbers)/len(figures):] // the number, and if it is compared, the one before
+				of[0] = figureMark(f, rows[n-1].AtLeast) + of[0]
+				if t.TotalBefore != nil {
+					of[1] = figureMark(f, rows[n-1].BeforeAtLeast) + of[1]
 				}
 			}
 			_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
-			if n == 0 {
-				_, _ = fmt.Fprintln(out, "|"+strings.Repeat(" --- |", len(t.By))+strings.Repeat(" ---: |", len(record)-len(t.By)))
-			}
 		}
 	}
 	return nil
