@@ -154,6 +154,22 @@ func TestTablesAddCellsUp(t *testing.T) {
 	}
 }
 
+func TestFilterOfPathsIsOfWholeOnesIfTheyWereCounted(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=day,country,path:1 by=day,country,status,path")
+	for where, want := range map[string]string{`path == "/a/b"`: "DE 2", `country == "DE"`: "DE 5"} {
+		selection, err := (&cuts.Query{By: [][]string{{"country"}}, Where: where}).Select(s, "2026-11-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		selection.Add(cuts.Group{Day: "2026-11-01"}, map[string]int64{cuts.Member([]string{"DE", "/a/"}): 5}, 0)
+		selection.Add(cuts.Group{Day: "2026-11-01", Cut: 1}, map[string]int64{cuts.Member([]string{"DE", "200", "/a/b"}): 2, cuts.Member([]string{"DE", "200", "/a/c"}): 3}, 0)
+		if got := lines(selection.Tables()[0]); got != want {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
+	}
+}
+
 func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := cuts.ParseSettings("country-day by=day,country by=day,status,path:2")
