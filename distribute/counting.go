@@ -30,7 +30,8 @@ type CountingConfig struct {
 	Measures []string
 
 	// Visitors names by what visitors are counted: "day", or "day" and "country"; empty: they are
-	// not. One of the cuts must be by these, or by times that are made of the day.
+	// not. By country they need a cut that has it. Tables by these and by times that are made of the
+	// day have visitors.
 	Visitors []string
 
 	// MaxCells bounds the cells of one day and cut, from [cuts.MinMaxCells]; above it, those with
@@ -160,8 +161,8 @@ func newSettings(config *CountingConfig) (s cuts.Settings, err error) {
 	if s.Visitors, err = cuts.ParseVisitors(config.Visitors); err != nil {
 		return s, err
 	}
-	if s.Visitors != nil && !slices.ContainsFunc(s.Cuts, s.HasVisitors) {
-		return s, fmt.Errorf("visitors by %s: no table shows them: count by %s too, without other dimensions", s.Visitors, s.Visitors)
+	if s.VisitorsByCountry() && !s.Has(cuts.Country) {
+		return s, fmt.Errorf("visitors by %s: no cut has country: count by it too", s.Visitors)
 	}
 	return s, nil
 }

@@ -38,7 +38,8 @@ func (e *DifferentSourceError) Error() string { return e.Difference }
 // nothing, and changed is false. A subscriber that does not exist is created with the settings of
 // the source. Otherwise the source needs the same cuts, measures, filter and time zones, else the
 // error is a [DifferentSourceError]. Reports have all of an import or nothing of it; one that was
-// interrupted or refused leaves nothing. Days that the subscriber does not keep expire.
+// interrupted or refused leaves no counts, and a subscriber that it created stays. Days that the
+// subscriber does not keep expire.
 //
 // What the export says is checked: numbers and names, and that the lines of each day are those in its
 // cells. The error is a [SourceError] otherwise. Import must not wait for longer than 10 minutes for

@@ -33,6 +33,7 @@ func TestFilesAreCountedAgainAfterAReset(t *testing.T) {
 		work(t, channel, "s")
 		work(t, channel, "other")
 		same(t, counted(t, channel, "s"), reference(t, content))
+		sameVisitors(t, channel, "s", reference(t, content))
 		same(t, counted(t, channel, "other"), reference(t, content))
 	}
 	if err := channel.Reset(t.Context(), "none"); !errors.Is(err, distribute.ErrNoSubscriber) {

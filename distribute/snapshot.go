@@ -103,6 +103,10 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 			report.Subscriber.Tally.Add(expiry(account))
 		}
 	}
+	if at.settings == "" && len(groups) == 0 { // no worker has come yet
+		report.Tables, err = emptyTables(query)
+		return err
+	}
 	settings, ok := cuts.ParseSettings(at.settings)
 	if !ok {
 		table, err := t.readRows(ctx, groups, sealed, query)
@@ -138,6 +142,30 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 	}
 	report.Settings, report.Tables = settings, selection.Tables()
 	return nil
+}
+
+// emptyTables returns the tables of a query of a subscriber whose settings are not known yet.
+func emptyTables(query *cuts.Query) ([]cuts.Table, error) {
+	settings, err := newSettings(&CountingConfig{})
+	if err != nil {
+		return nil, err
+	}
+	var asked cuts.Query
+	if query != nil {
+		asked.By = query.By
+	}
+	for _, names := range asked.By {
+		cut, err := cuts.ParseCut(names)
+		if err != nil {
+			return nil, &cuts.QueryError{Reason: err.Error()}
+		}
+		settings.Cuts = append(settings.Cuts, cut)
+	}
+	selection, err := asked.Select(settings, "")
+	if err != nil {
+		return nil, err
+	}
+	return selection.Tables(), nil
 }
 
 // readRows reads the table of an aggregation that does not count cuts.

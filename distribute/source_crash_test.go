@@ -120,6 +120,7 @@ func TestResetKilledAtAnyCommandLeavesAllOrNothing(t *testing.T) {
 		ship(t, channel, file)
 		work(t, channel, "s")
 		same(t, counted(t, channel, "s"), reference(t, own))
+		sameVisitors(t, channel, "s", reference(t, own))
 		return killed
 	})
 }

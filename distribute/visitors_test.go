@@ -223,7 +223,7 @@ func TestVisitorsArePairsOfAddressAndAgentWithoutCrawlers(t *testing.T) {
 			t.Errorf("%s: %v, want %d", member, result.sketches, want)
 		}
 	}
-	for _, config := range []CountingConfig{{Visitors: []string{"country"}}, {Visitors: []string{"day"}, By: [][]string{{"day", "status"}}}} {
+	for _, config := range []CountingConfig{{Visitors: []string{"country"}}, {Visitors: []string{"day", "country"}, By: [][]string{{"day", "status"}}}} {
 		if _, err := NewCounting(&config); err == nil {
 			t.Errorf("%+v is accepted", config)
 		}

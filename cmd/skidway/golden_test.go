@@ -206,7 +206,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`"key": "[^"]+"`), `"key": "KEY"`, false},
 	{regexp.MustCompile(`_per_second": \d+`), `_per_second": N`, false},
 	{regexp.MustCompile(`_per_second,\d+`), `_per_second,N`, false},
-	{regexp.MustCompile(`(ttl_seconds"?[:,] ?)[\d.]+`), "${1}N", false},
+	{regexp.MustCompile(`((ttl|oldest)_seconds"?[:,] ?)[\d.]+`), "${1}N", false},
 	{regexp.MustCompile(`\b(23h59m[\d.]+s|24h0m0s)`), "24 HOURS", true},
 	{regexp.MustCompile(`"seconds": [\d.e-]+`), `"seconds": N`, false},
 	{regexp.MustCompile(`…[^/ ]+/001`), "…##########/001", false},

@@ -158,6 +158,13 @@ func TestReportBeforeTheFirstCountPrintsANotice(t *testing.T) {
 	const notice = "nothing has been counted yet: 'skidway logs status --channel web'"
 	o := mustRun(t, folder, report...)
 	hasLine(t, o.stderr, notice)
+	if o.stdout != "day,country,requests\n" {
+		t.Errorf("without counts it prints %q", o.stdout)
+	}
+	o = mustRun(t, folder, append(report, "--by", "week,status", "--where", "status >= 500", "--last", "7d", "--compare", "previous", "--html", "page.html")...)
+	if want := "week,status,requests\n"; o.stdout != want {
+		t.Errorf("without counts it prints %q, want %q", o.stdout, want)
+	}
 	if !strings.HasPrefix(o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:], "lines=0 ") {
 		t.Errorf("the last line is not the summary: %s", o.stderr)
 	}
@@ -370,5 +377,27 @@ func TestCountWritesAPage(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "*other*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestVisitorsAreKnownBesideCutsOfOtherDimensions(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	write(t, folder, "a.log", small)
+	counted := []string{"--by", "day,country,crawler", "--by", "day,status", "--visitors", "day,country"}
+	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "s")...)
+	mustRun(t, folder, with(web, append([]string{"logs", "work", "--subscriber", "s", "--until-done"}, counted...)...)...)
+	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s", "--by", "country", "--visitors")...)
+	if want := "country,requests,visitors\nNL,1,1\nUS,1,1\nZZ,1,1\n"; o.stdout != want {
+		t.Errorf("%q, want %q", o.stdout, want)
+	}
+	o = mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
+	hasLine(t, o.stderr, "no table has visitors: --by day,country, without --where, has them")
+
+	mustRun(t, folder, append([]string{"logs", "count", "a.log", "--html", "page.html", "--quiet"}, counted...)...)
+	page, err := os.ReadFile(filepath.Join(folder, "page.html"))
+	put(t, err)
+	if !strings.Contains(string(page), "<dt>Visitors</dt>") {
+		t.Error("the page has no visitors")
 	}
 }

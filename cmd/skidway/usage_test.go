@@ -45,6 +45,8 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"bad switch":              {"logs count --csv-raw=maybe a.log", `invalid argument "maybe" for "--csv-raw" flag: want true or false`},
 		"bad output":              {"logs count -o xml a.log", "table, csv, json"},
 		"bad window":              {"logs count --window much a.log", "512MiB"},
+		"visitors by a path":      {"logs count --by day,path --visitors day a.log", "no table has visitors: --by day"},
+		"visitors by no country":  {"logs count --by day,path --visitors day,country --html page.html a.log", "no cut has country"},
 		"size without page":       {"logs count --html-max 1MB a.log", "--html-max needs --html"},
 		"page in no directory":    {"logs count --html none/page.html a.log", "there is no directory none"},
 		"page as a directory":     {"logs report --channel web --subscriber s --html .", "it is a directory"},

@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"skidway/distribute/accesslog/internal/lex"
@@ -35,7 +36,7 @@ type Values struct {
 // Get returns a field as it is written in the line, without its quotes, and with what the
 // server escaped. It reports whether the line has the field: an empty value is one, and "-",
 // with which servers write that there is none, is none. [Method], [Path] and [Protocol] may
-// be parts of [Request], and [Host] one of a path that is a whole URL.
+// be parts of [Request], and [Host] one of a path that is a whole URL or an authority, see [IsAuthority].
 func (v *Values) Get(f Field) (value []byte, ok bool) {
 	value = v.raw[f]
 	if value == nil {
@@ -56,10 +57,26 @@ func (v *Values) Get(f Field) (value []byte, ok bool) {
 	return value, value != nil && string(value) != "-"
 }
 
+// IsAuthority reports whether the target of a request is a host with a port, as that of a CONNECT
+// (RFC 9112, 3.2.3): it has no path.
+func IsAuthority(target []byte) bool {
+	if len(target) == 0 || target[0] == '/' || bytes.ContainsAny(target, "/?#") {
+		return false
+	}
+	port := target[bytes.LastIndexByte(target, ':')+1:]
+	if len(port) == 0 || len(port) > 5 || len(port)+1 >= len(target) {
+		return false
+	}
+	return !slices.ContainsFunc(port, func(c byte) bool { return c < '0' || c > '9' })
+}
+
 // hostOf returns the host of a URL, perhaps with a port; nil if it is a path alone.
 func hostOf(url []byte) []byte {
+	if IsAuthority(url) {
+		return url
+	}
 	scheme, host, found := bytes.Cut(url, []byte("://"))
-	if !found || len(scheme) == 0 || bytes.IndexByte(scheme, '/') >= 0 {
+	if !found || len(scheme) == 0 || bytes.ContainsAny(scheme, "/?#") {
 		return nil
 	}
 	if end := bytes.IndexAny(host, "/?# "); end >= 0 {

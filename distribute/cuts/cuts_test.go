@@ -154,11 +154,28 @@ func TestTablesAddCellsUp(t *testing.T) {
 	}
 }
 
+func TestFilterOfPathsIsOfWholeOnesIfTheyWereCounted(t *testing.T) {
+	t.Parallel()
+	s, _ := cuts.ParseSettings("country-day by=day,country,path:1 by=day,country,status,path")
+	for where, want := range map[string]string{`path == "/a/b"`: "DE 2", `country == "DE"`: "DE 5"} {
+		selection, err := (&cuts.Query{By: [][]string{{"country"}}, Where: where}).Select(s, "2026-11-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		selection.Add(cuts.Group{Day: "2026-11-01"}, map[string]int64{cuts.Member([]string{"DE", "/a/"}): 5}, 0)
+		selection.Add(cuts.Group{Day: "2026-11-01", Cut: 1}, map[string]int64{cuts.Member([]string{"DE", "200", "/a/b"}): 2, cuts.Member([]string{"DE", "200", "/a/c"}): 3}, 0)
+		if got := lines(selection.Tables()[0]); got != want {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
+	}
+}
+
 func TestQueriesThatDoNotFitAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := cuts.ParseSettings("country-day by=day,country by=day,status,path:2")
 	for want, q := range map[string]cuts.Query{
 		"no cut that was counted has all of it: day,country; day,status,path:2":        {By: [][]string{{"country", "status"}}},
+		`the filter uses address, which is not in counts, but in lines only`:           {By: [][]string{{"country"}}, Where: `address == "10.0.0.1"`},
 		`the filter uses path, and the cut day,country has day, country only`:          {By: [][]string{{"country"}}, Where: `path == "/"`},
 		`there is no country "UK": did you mean GB?`:                                   {By: [][]string{{"country"}}, Where: `country == "UK"`},
 		`there is no country "de": want a code of ISO 3166-1, or ZZ: did you mean DE?`: {By: [][]string{{"country"}}, Where: `country in ["de"]`},

@@ -90,22 +90,30 @@ func (q *Query) Select(s Settings, newest string) (*Selection, error) {
 
 // choose returns the index of the cut that is added up to a table: of those that have all
 // dimensions of the table and of the filter, the one with the fewest others. A cut with fewer
-// dimensions has fewer cells, of which fewer were moved into [Other].
+// dimensions has fewer cells, of which fewer were moved into [Other]. A filter of paths is one of
+// whole paths, if a cut has them.
 func (s Settings) choose(by Cut, where *LineFilter) (int, error) {
-	best, lacking := -1, ""
+	best, lacking, least := -1, "", 0
 	for i, cut := range s.Cuts {
 		if !cut.covers(by) {
 			continue
 		}
-		lacks := where.lacks(cut)
-		fits, fitted := lacks == "", lacking == ""
-		if best < 0 || fits && !fitted || fits == fitted && len(cut.stored()) < len(s.Cuts[best].stored()) {
-			best, lacking = i, lacks
+		lacks, misfit := where.lacks(cut), len(cut.stored())
+		if where.Uses(Path) && !slices.Contains(cut, Dimension{Kind: Path}) {
+			misfit += int(numKinds)
+		}
+		if lacks != "" {
+			misfit += 2 * int(numKinds)
+		}
+		if best < 0 || misfit < least {
+			best, lacking, least = i, lacks, misfit
 		}
 	}
 	switch {
 	case best < 0:
 		return best, wrongQuery("by %s: no cut that was counted has all of it: %s", by, join(s.Cuts))
+	case lacking != "" && !slices.Contains(kindNames[:], lacking):
+		return best, wrongQuery("the filter uses %s, which is not in counts, but in lines only: count with this filter", lacking)
 	case lacking != "":
 		cut := s.Cuts[best]
 		return best, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it", lacking, cut, strings.Join(cut.Columns(), ", "))

@@ -172,9 +172,12 @@ func lower(text []byte) []byte {
 }
 
 // pathOf returns a path without scheme, host, query and fragment, and with so many names of it; 0:
-// all.
+// all. It is nil for the target of a CONNECT, which is a host.
 func pathOf(text []byte, depth int) []byte {
 	if len(text) > 0 && text[0] != '/' {
+		if accesslog.IsAuthority(text) {
+			return nil
+		}
 		if rest := behindScheme(text); rest != nil {
 			start := bytes.IndexAny(rest, "/?#")
 			if start < 0 || rest[start] != '/' {

@@ -153,7 +153,8 @@ type page struct {
 
 	Days       *calendar // nil: nothing was counted
 	Compared   bool
-	Spans      []int // the last so many days can be chosen; empty: no days were counted, or one
+	HasRange   bool  // days can be chosen: they were counted, and there are several
+	Spans      []int // the last so many days can be chosen
 	HasWho     bool
 	Visitors   bool // the days have visitors
 	Classes    []string
@@ -231,7 +232,7 @@ func (p *page) counts(report distribute.Report, days calendar, d detail, visitor
 	all := cubes(report.Tables, days, d.listed)
 	p.Days, p.Compared = &days, days.prior != nil
 	p.Range = rangeText(days)
-	if days.n > 1 && byDay(report.Settings) {
+	if p.HasRange = days.n > 1 && byDay(report.Settings); p.HasRange {
 		p.Spans = spansOf(days.n)
 	}
 	total := all[0] // which has people and crawlers if any has

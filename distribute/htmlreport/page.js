@@ -389,4 +389,4 @@ for (const id of ['from', 'to']) {
   byId(id).max = isoDay(lastDay)
 }
 showControls()
-byId('controls').hidden = false
+byId('controls').hidden = !document.querySelector('#controls > label:not([hidden]), #controls fieldset')

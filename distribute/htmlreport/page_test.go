@@ -104,28 +104,32 @@ func TestControlsAreOfWhatWasCounted(t *testing.T) {
 	for _, test := range []struct {
 		by       []string
 		settings string
+		days     int
 		want     string
 	}{
-		{[]string{"day,country"}, "by=day,country", "days map country"},
-		{[]string{"day,country"}, "by=country", "map country"},
-		{[]string{"day,crawler_class", "day,status_class"}, "by=day,crawler_class by=day,status_class", "days who class"},
-		{[]string{"day,path"}, "by=day,path", "days"},
+		{[]string{"day,country"}, "by=day,country", 14, "days compare map country"},
+		{[]string{"day,country"}, "by=day,country", 7, "days compare map country"},
+		{[]string{"day,country"}, "by=day,country", 2, "days compare map country"},
+		{[]string{"day,country"}, "by=day,country", 1, "map country"},
+		{[]string{"day,country"}, "by=country", 14, "map country"},
+		{[]string{"day,crawler_class", "day,status_class"}, "by=day,crawler_class by=day,status_class", 14, "days compare who class"},
+		{[]string{"day,path"}, "by=day,path", 14, "days compare"},
 	} {
 		var r distribute.Report
 		for _, by := range test.by {
-			r.Tables = append(r.Tables, s.table(by, "2026-10-23", 14, 1e4, false))
+			r.Tables = append(r.Tables, s.table(by, "2026-10-23", test.days, 1e4, false))
 		}
 		r.Settings, _ = cuts.ParseSettings("country-day " + test.settings)
 		text, found := page(t, r, 0), []string{}
 		for _, control := range []struct{ name, html string }{
-			{"days", `id="from"`}, {"who", `name="who"`}, {"class", `name="class"`}, {"map", `class="map"`}, {"country", `id="t-country"`},
+			{"days", `id="from"`}, {"compare", `<label class="chk"><input type="checkbox" id="cmp"`}, {"who", `name="who"`}, {"class", `name="class"`}, {"map", `class="map"`}, {"country", `id="t-country"`},
 		} {
 			if strings.Contains(text, control.html) {
 				found = append(found, control.name)
 			}
 		}
 		if got := strings.Join(found, " "); got != test.want {
-			t.Errorf("%s: %s, want %s", test.settings, got, test.want)
+			t.Errorf("%s, %d days: %s, want %s", test.settings, test.days, got, test.want)
 		}
 	}
 }

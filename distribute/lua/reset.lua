@@ -15,7 +15,7 @@ if epoch_of() == next_epoch then return 1 end
 if epoch_of() ~= epoch or call('HEXISTS', REMOVED, name) == 1 then return -2 end
 if call('ZCARD', OPEN) > 0 then return 0 end
 
-local kept = {v = true, since = true, seen = true, source = true, oldest = true, dropped = true, folds = true}
+local kept = {v = true, since = true, seen = true, source = true, visitors = true, oldest = true, dropped = true, folds = true}
 for _, field in ipairs(call('HKEYS', SUBSCRIBER)) do
   if not kept[field] then call('HDEL', SUBSCRIBER, field) end
 end

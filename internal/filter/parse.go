@@ -295,7 +295,7 @@ func (c *constant) suit(ref reference, at file.Location) error {
 			return refuse(at, "%s is a text: want %q", ref, c.String())
 		}
 		if field.Words != nil && !slices.Contains(field.Words, text) {
-			return refuse(at, "%s is never %q: want one of %s", ref, shorten(text), strings.Join(field.Words, ", "))
+			return refuse(at, "%s is never %q: want one of %s%s", ref, shorten(text), field.words(), Suggest(text, field.Words))
 		}
 	case Number:
 		if c.value.kind != whole && c.value.kind != fraction {

@@ -118,6 +118,15 @@ func OfTime(t time.Time) Value {
 	return Value{kind: whole, n: t.UnixMicro()}
 }
 
+// words lists the words of the field, for an error.
+func (f Field) words() string {
+	list := slices.Clone(f.Words)
+	if i := slices.Index(list, ""); i >= 0 {
+		list[i] = `""`
+	}
+	return strings.Join(list, ", ")
+}
+
 // list returns the names of the fields.
 func (s Schema) list() []string {
 	names := make([]string, len(s))

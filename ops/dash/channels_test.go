@@ -67,8 +67,19 @@ func TestCountsOfPeopleAreApartWhereCrawlersAreCounted(t *testing.T) {
 	f := setup(t, redistest.DB(t))
 	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
 	f.must(err)
-	f.countLine(channel, "crawlers", &distribute.CountingConfig{By: [][]string{{"day", "crawler_class"}}}, "1.1.1.1")
+	f.countLine(channel, "crawlers", &distribute.CountingConfig{By: [][]string{{"day", "crawler_class"}}}, "1.1.1.1", time.Now())
 	f.want(f.get("/counts?channel=web&subscriber=crawlers"), http.StatusOK, "In rows: 1, of people: 1.")
+}
+
+func TestCountsOfOldLogsAreThoseOfTheirLastDays(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.countLine(channel, "old", nil, "1.1.1.1", time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC))
+	page := f.get("/counts?channel=web&subscriber=old")
+	f.want(page, http.StatusOK, `<td class="nw">2024-02-29</td>`, `name="from" value="2024-01-30"`, `name="to" value="2024-02-29"`, "from=2024-01-30&amp;subscriber=old&amp;to=2024-02-29")
+	f.want(f.get("/counts?channel=web&subscriber=old&from=2024-03-01"), http.StatusOK, "Nothing is counted in this time")
 }
 
 func TestWindowWithoutRoomForASegmentIsFull(t *testing.T) {
@@ -99,14 +110,14 @@ func TestWindowWithoutRoomForASegmentIsFull(t *testing.T) {
 // countRequest ships a line with the address of a client, and counts it by two cuts.
 func (f *fixture) countRequest(channel *distribute.Channel, address string) {
 	f.Helper()
-	f.countLine(channel, "countries", &distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}, Visitors: []string{"day", "country"}}, address)
+	f.countLine(channel, "countries", &distribute.CountingConfig{By: [][]string{{"day", "country"}, {"day", "status"}}, Visitors: []string{"day", "country"}}, address, time.Now())
 }
 
-// countLine ships a line with the address of a client, and counts it for a subscriber.
-func (f *fixture) countLine(channel *distribute.Channel, subscriber string, config *distribute.CountingConfig, address string) {
+// countLine ships a line with the address of a client and a time, and counts it for a subscriber.
+func (f *fixture) countLine(channel *distribute.Channel, subscriber string, config *distribute.CountingConfig, address string, at time.Time) {
 	f.Helper()
 	file := filepath.Join(f.TempDir(), "access.log")
-	f.must(os.WriteFile(file, []byte(address+time.Now().UTC().Format(` - - [02/Jan/2006:15:04:05 +0000]`)+` "GET / HTTP/1.1" 200 1`+"\n"), 0o600))
+	f.must(os.WriteFile(file, []byte(address+at.UTC().Format(` - - [02/Jan/2006:15:04:05 +0000]`)+` "GET / HTTP/1.1" 200 1`+"\n"), 0o600))
 	_, err := distribute.NewShipper(channel, nil).Ship(f.Context(), []string{file})
 	f.must(err)
 	aggregation, err := distribute.NewCounting(config)

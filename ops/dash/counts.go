@@ -74,9 +74,9 @@ type memberRow struct {
 
 // Bounds of the page of counts.
 const (
-	countsShown  = 100                 // rows of all tables, those with the most requests
-	membersFirst = 12                  // values, those with the most requests
-	countsBack   = 31 * 24 * time.Hour // how far the page looks back without a first day
+	countsShown  = 100 // rows of all tables, those with the most requests
+	membersFirst = 12  // values, those with the most requests
+	countsBack   = 31  // days that the page looks back without a first day
 )
 
 // countsPage is the chart and the table of the counts of a subscriber. Without one it is that of
@@ -101,9 +101,7 @@ func countsPage(p *page) error {
 	if len(data.Choices) > 0 && data.Channel == "" {
 		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
 	}
-	if _, byDay := cuts.ParseSettings(settings[CountChoice{data.Channel, data.Subscriber}]); byDay {
-		data.setDays(p)
-	}
+	_, byDay := cuts.ParseSettings(settings[CountChoice{data.Channel, data.Subscriber}])
 	p.Title = words.T("counts.title")
 	p.Data = &data
 	if data.Channel == "" {
@@ -112,11 +110,7 @@ func countsPage(p *page) error {
 	if !slices.Contains(data.Choices, CountChoice{data.Channel, data.Subscriber}) {
 		return notFound(p)
 	}
-	channel, err := distribute.OpenExisting(p.ctx(), p.dash.db, data.Channel)
-	if err != nil {
-		return err
-	}
-	report, err := channel.Report(p.ctx(), data.Subscriber, &cuts.Query{From: data.From, To: data.To})
+	report, err := data.read(p, byDay)
 	if err != nil {
 		return err
 	}
@@ -132,17 +126,31 @@ func countsPage(p *page) error {
 	return nil
 }
 
-// setDays sets the first day if the address has none, and the address with both days.
-func (d *countsData) setDays(p *page) {
-	fixed := d.From != "" && d.To != ""
-	today := p.Now().UTC()
-	if d.From == "" {
-		d.From = today.Add(-countsBack).Format(time.DateOnly)
+// read reads the counts of the chosen days. Without a first day, these are the last 31 days. If no day
+// was chosen and nothing was counted in these, they are the 31 days up to the newest one with counts:
+// those of an old log.
+func (d *countsData) read(p *page, byDay bool) (report distribute.Report, err error) {
+	channel, err := distribute.OpenExisting(p.ctx(), p.dash.db, d.Channel)
+	if err != nil {
+		return report, err
 	}
-	if !fixed {
+	today, fixed, open := p.Now().UTC(), d.From != "" && d.To != "", d.From == "" && d.To == ""
+	if byDay && d.From == "" {
+		d.From = today.AddDate(0, 0, -countsBack).Format(time.DateOnly)
+	}
+	report, err = channel.Report(p.ctx(), d.Subscriber, &cuts.Query{From: d.From, To: d.To})
+	hasRows := func(t cuts.Table) bool { return len(t.Rows) > 0 }
+	if err == nil && byDay && open && report.Subscriber.Tally.All() > 0 && !slices.ContainsFunc(report.Tables, hasRows) {
+		report, err = channel.Report(p.ctx(), d.Subscriber, &cuts.Query{Last: countsBack})
+		if err == nil && len(report.Tables) > 0 {
+			d.From, d.To = report.Tables[0].From, report.Tables[0].To
+		}
+	}
+	if byDay && !fixed {
 		query := url.Values{"channel": {d.Channel}, "subscriber": {d.Subscriber}, "from": {d.From}, "to": {cmp.Or(d.To, today.Format(time.DateOnly))}}
 		d.Fixed = p.Link("/counts?" + query.Encode())
 	}
+	return report, err
 }
 
 // add adds a table of at most so many rows: the last first value first, such as the latest day,

@@ -109,6 +109,10 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
+	showsVisitors := slices.ContainsFunc(aggregation.Tables(), func(t cuts.Table) bool { return t.HasVisitors })
+	if len(k.visitors) > 0 && k.page.path == "" && !showsVisitors {
+		return cli.WrongUsage("no table has visitors: --by %s has them, without other dimensions, and so has the page of --html", strings.Join(k.visitors, ","))
+	}
 	printWarnings(k.Console, warnings...)
 	files, missing, err := k.list(ctx, k.Console, paths)
 	if err != nil {

@@ -83,13 +83,14 @@ func (r *result) printSummary(a *cli.App) {
 		a.Console.Notice("people and crawlers are not counted apart: --by %s does that", by)
 	}
 	line := closingLine(r.tally, r.settings, r.took)
-	for _, t := range r.tables {
-		if t.HasVisitors {
-			line += fmt.Sprintf(" visitors=≈%d", t.Total.Visitors)
-			if len(r.sources) > 0 {
-				a.Console.Notice("visitors are those of the lines that were counted here: imported sources have none")
-			}
-			break
+	with := slices.IndexFunc(r.tables, func(t cuts.Table) bool { return t.HasVisitors })
+	switch {
+	case with < 0 && r.settings.Visitors != nil:
+		a.Console.Notice("no table has visitors: --by %s, without --where, has them", r.settings.Visitors)
+	case with >= 0:
+		line += fmt.Sprintf(" visitors=≈%d", r.tables[with].Total.Visitors)
+		if len(r.sources) > 0 {
+			a.Console.Notice("visitors are those of the lines that were counted here: imported sources have none")
 		}
 	}
 	if n := r.foldedCells(); n > 0 {
@@ -212,19 +213,30 @@ func (r *result) ndjson(out io.Writer) error {
 
 // markdown prints the tables in the form of Markdown.
 func (r *result) markdown(out io.Writer) error {
-	escaped := strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`")
+	escaped := strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 	for i, t := range r.tables {
 		if i > 0 {
 			_, _ = fmt.Fprintln(out) // into memory
 		}
-		for n, record := range tableView(&t).CSV(t.Top(r.top)) {
-			for j := range record {
+		rows, figures := t.Top(r.top), t.Figures()
+		for n, record := range tableView(&t).CSV(rows) {
+			if n == 0 { // headings, which are our own
+				_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
+				_, _ = fmt.Fprintln(out, "|"+strings.Repeat(" --- |", len(t.By))+strings.Repeat(" ---: |", len(record)-len(t.By)))
+				continue
+			}
+			for j := range t.By {
 				record[j] = escaped.Replace(cli.Printable(record[j]))
 			}
-			_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
-			if n == 0 {
-				_, _ = fmt.Fprintln(out, "|"+strings.Repeat(" --- |", len(t.By))+strings.Repeat(" ---: |", len(record)-len(t.By)))
+			numbers := record[len(t.By):]
+			for k, f := range figures {
+				of := numbers[k*len(numbers)/len(figures):] // the number, and if it is compared, the one before
+				of[0] = figureMark(f, rows[n-1].AtLeast) + of[0]
+				if t.TotalBefore != nil {
+					of[1] = figureMark(f, rows[n-1].BeforeAtLeast) + of[1]
+				}
 			}
+			_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
 		}
 	}
 	return nil

@@ -27,6 +27,38 @@ func TestMarkdownHasOneRowALine(t *testing.T) {
 	}
 }
 
+func TestMarkdownShowsValuesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	r := result{tables: []cuts.Table{{By: []string{"status_class", "path"}, Measures: []cuts.Measure{cuts.Requests}, Rows: []cuts.Row{
+		{Values: []string{"2xx", "/![x](https://a.example/)*b*_c_~~d~~"}, Counts: cuts.Counts{Requests: 1}},
+	}}}}
+	var out strings.Builder
+	if err := r.markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "| status_class | path | requests |\n| --- | --- | ---: |\n" + `| 2xx | /!\[x\](https://a.example/)\*b\*\_c\_\~\~d\~\~ | 1 |` + "\n"
+	if out.String() != want {
+		t.Errorf("it prints\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestMarkdownMarksNumbersAsTablesDo(t *testing.T) {
+	t.Parallel()
+	rows := []cuts.Row{
+		{Values: []string{"2026-11-01"}, AtLeast: true, Counts: cuts.Counts{Requests: 1, Visitors: 1}, Before: &cuts.Counts{Requests: 2, Visitors: 2}},
+		{Values: []string{"2026-11-02"}, BeforeAtLeast: true, Counts: cuts.Counts{Requests: 3, Visitors: 3}, Before: &cuts.Counts{}},
+	}
+	table := cuts.Table{By: []string{"day"}, Measures: []cuts.Measure{cuts.Requests}, HasVisitors: true, TotalBefore: &cuts.Counts{}, Rows: rows}
+	var out strings.Builder
+	if err := (&result{tables: []cuts.Table{table}}).markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(out.String(), ": |\n")
+	if want := "| 2026-11-01 | ≥1 | 2 | -50.0 | ≈1 | ≈2 | -50.0 |\n| 2026-11-02 | 3 | ≥0 |  | ≈3 | ≈0 |  |\n"; text != want {
+		t.Errorf("it prints\n%swant\n%s", text, want)
+	}
+}
+
 func TestRowsOfSeveralTablesNameTheirs(t *testing.T) {
 	t.Parallel()
 	s, _ := cuts.ParseSettings("country-day by=path by=path:1")

@@ -63,8 +63,9 @@ created, with the settings of the first source.
 
 What is imported replaces what the subscriber had of the same source. The same
 export, or an earlier one, changes nothing: imports can be repeated. A report
-has all of an import or nothing of it; one that fails leaves nothing. It needs
-memory in Redis beside what it replaces.
+has all of an import or nothing of it; one that fails leaves no counts, but a
+subscriber that it created stays. It needs memory in Redis beside what it
+replaces.
 
 'logs reset' and 'logs unsubscribe' delete the sources, too.`, distribute.MaxSources),
 		Example: `  skidway logs import --channel all --subscriber countries web1.json web2.json

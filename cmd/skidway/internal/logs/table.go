@@ -13,14 +13,18 @@ import (
 
 // figureCell returns a number as it is in tables.
 func figureCell(f cuts.Figure, counts *cuts.Counts, atLeast bool) string {
-	text := comma(f.Value(counts))
-	if f.Name == cuts.VisitorsFigure {
-		return "≈" + text
+	return figureMark(f, atLeast) + comma(f.Value(counts))
+}
+
+// figureMark returns what stands before a number in tables, if it is not exact.
+func figureMark(f cuts.Figure, atLeast bool) string {
+	switch {
+	case f.Name == cuts.VisitorsFigure:
+		return "≈"
+	case atLeast && !strings.HasPrefix(f.Name, "duration_p"):
+		return "≥"
 	}
-	if atLeast && !strings.HasPrefix(f.Name, "duration_p") {
-		return "≥" + text
-	}
-	return text
+	return ""
 }
 
 // tableView returns the columns of a table, and where there is one number only, a bar in
