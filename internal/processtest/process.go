@@ -97,7 +97,7 @@ func (w *writer) Write(text []byte) (int, error) {
 }
 
 // patience bounds how long a test waits for a line, on a busy machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // line blocks until there is a line that was not read yet and returns it; false:
 // the process has ended and there is none, or it was late before.
