@@ -16,14 +16,18 @@ import (
 
 // enqueueData is the data of the form that adds a job.
 type enqueueData struct {
-	Queue, Kind string
-	Queues      []string
+	Queue, Kind, Args, Priority, At, Unique string
+
+	Queues []string
 }
 
 // enqueuePage is the form that adds a job.
 func enqueuePage(p *page) error {
 	p.Title = words.T("enqueue.title")
-	p.Data = enqueueData{p.request.FormValue("queue"), p.request.FormValue("kind"), queueNames(p)}
+	p.Data = enqueueData{
+		Queue: p.request.FormValue("queue"), Kind: p.request.FormValue("kind"), Args: p.typed("args", "{}"),
+		Priority: p.typed("priority", queue.Normal.String()), At: p.typed("at", ""), Unique: p.typed("unique", ""), Queues: queueNames(p),
+	}
 	return nil
 }
 
@@ -69,8 +73,9 @@ func enqueueJob(p *page) (string, message, error) {
 // copyData is the data of the form for a changed copy of a job.
 type copyData struct {
 	*queue.Job
-	Args, Queue string
-	Binary      bool
+	Args, Queue, Priority, At string
+
+	Binary bool
 }
 
 // Shell returns the command that adds such a job, whose args it reads from standard input.
@@ -92,10 +97,11 @@ func copyPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data := copyData{Job: job, Args: string(job.Args), Queue: job.Queue, Binary: !utf8.Valid(job.Args)}
+	data := copyData{Job: job, Args: string(job.Args), Queue: p.typed("queue", job.Queue), Priority: p.typed("priority", job.Priority.String()), At: p.typed("at", ""), Binary: !utf8.Valid(job.Args)}
 	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
 		data.Args = shown.Text
 	}
+	data.Args = p.typed("args", data.Args)
 	p.Title = words.T("copy.title", job.Kind)
 	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
 	p.Under = "jobs"

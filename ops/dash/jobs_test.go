@@ -121,7 +121,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	copied := f.follow(a)
 	f.want(copied, http.StatusOK, "is added.", "9007199254740995", "delayed", "<dd>low</dd>", "Run this job now?")
 	other := strings.TrimPrefix(a.Header.Get("Location"), "/jobs/")
-	f.want(f.follow(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}})), http.StatusOK, "The args are not JSON.")
+	f.want(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}}), http.StatusUnprocessableEntity, "The args are not JSON.")
 	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"soon"}})), http.StatusOK, "soon is no time")
 	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"30m"}})), http.StatusOK, "has another time")
 	f.want(f.follow(f.post("/jobs/"+other+"/run-now", nil)), http.StatusOK, "runs now", "waiting")
@@ -131,7 +131,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	f.who = principal(t, "view:*", "operate:*", "enqueue:mail:report")
 	f.want(f.follow(f.post("/jobs/"+other+"/retry", nil)), http.StatusNotFound)
 	third := f.add("docs", "email.send", `{}`, queue.Options{})
-	f.want(f.follow(f.post("/jobs/"+third+"/copy", url.Values{"queue": {"docs"}, "args": {`{}`}})), http.StatusOK, "not allowed: it needs the scope enqueue:docs:email.send")
+	f.want(f.post("/jobs/"+third+"/copy", url.Values{"queue": {"docs"}, "args": {`{}`}}), http.StatusUnprocessableEntity, "not allowed: it needs the scope enqueue:docs:email.send")
 	f.want(f.post("/jobs/"+third+"/delete", nil), http.StatusForbidden)
 }
 
@@ -263,12 +263,12 @@ func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {
 	f.want(f.get("/enqueue?queue="+url.QueryEscape(attack)), http.StatusOK, "Enqueue a job", "&lt;img")
 	form := url.Values{"queue": {"mail"}, "kind": {"email.send"}, "args": {`{"n": 9007199254740993}`}, "priority": {"high"}, "at": {"2h"}, "unique": {"one"}}
 	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "is added.", "9007199254740993", "<dd>high</dd>", "delayed", "<code>one</code>")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "Not done:")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "Not done:")
 	form.Set("args", "{")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "The args are not JSON.")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "The args are not JSON.")
 	form.Set("args", "{}")
 	form.Set("kind", "exec.run")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "not allowed: it needs the scope enqueue:mail:exec.run")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "not allowed: it needs the scope enqueue:mail:exec.run")
 	if entries, _, err := f.audit.List(t.Context(), "", 10); err != nil || len(entries) != 4 || entries[3].Action != "enqueue" || entries[3].Who != "anna" {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}

@@ -165,7 +165,7 @@ func scheduleFormPage(p *page) error {
 	data := scheduleForm{New: true, Args: "{}", CronScheduleInfo: queue.CronScheduleInfo{CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}}
 	data.Why = p.WhyNotAny(string(access.Admin))
 	p.Title = words.T("schedules.add_title")
-	if schedule != "" {
+	if schedule != "" && p.typed("new", "") == "" {
 		found, err := findSchedule(p, name, schedule)
 		if err != nil {
 			return err
@@ -174,10 +174,18 @@ func scheduleFormPage(p *page) error {
 		data.New, data.CronScheduleInfo, data.Args = false, found, scheduleArgs(p, found)
 		p.Title = words.T("schedules.change_title", schedule)
 	}
+	data.readTyped(p)
 	p.Crumbs = []Crumb{{words.T("schedules.title"), "/schedules"}, {p.Title, ""}}
 	p.Under = "schedules"
 	p.Data = data
 	return nil
+}
+
+// readTyped sets the fields to what was typed into the form.
+func (f *scheduleForm) readTyped(p *page) {
+	f.Name, f.Expr, f.Zone, f.Kind = p.typed("name", f.Name), p.typed("expr", f.Expr), p.typed("zone", f.Zone), p.typed("kind", f.Kind)
+	f.Args, f.CatchUp = p.typed("args", f.Args), queue.CatchUp(p.typed("catch_up", string(f.CatchUp)))
+	f.Version = p.typed("version", f.Version) // a later one would undo the change of another
 }
 
 // findSchedule returns a schedule that the principal may see.
