@@ -3,6 +3,7 @@ package dash_test
 import (
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,16 @@ func TestJobsAreFoundSelectedAndChanged(t *testing.T) {
 	f.want(f.get("/jobs?queue=mail&state=dead&match="+url.QueryEscape("kind ==")), http.StatusBadRequest)
 	if a := f.get("/jobs?q=" + url.QueryEscape(ids[1])); a.Header.Get("Location") != "/jobs/"+ids[1] {
 		t.Errorf("a search for an id leads to %q", a.Header.Get("Location"))
+	}
+	for _, text := range []string{"panic: runtime error: index out of range", "mail:0:x", "mail: connection:refused"} {
+		a := f.get("/jobs?q=" + url.QueryEscape(text))
+		page := f.follow(a)
+		f.want(page, http.StatusOK, "No job matches", "The other states are searched by the tabs above", `name="match" value="kind == &#34;`+text)
+		waiting := regexp.MustCompile(`href="(/jobs[^"]*match=[^"]*state=waiting)"`).FindStringSubmatch(page.body)
+		if waiting == nil {
+			t.Fatalf("no tab has the search in it: %s", page.body)
+		}
+		f.want(f.get(html.UnescapeString(waiting[1])), http.StatusOK, "No job matches")
 	}
 	if a := f.get("/jobs?queue=mail&state=dead&within=1h"); !regexp.MustCompile(`since=20\d\d-`).MatchString(a.Header.Get("Location")) {
 		t.Errorf("a time leads to %q", a.Header.Get("Location"))
