@@ -32,7 +32,8 @@ type jobData struct {
 	Waited    time.Duration
 	Ran       time.Duration
 	Shell     string
-	Hidden    bool // values are hidden
+	Hidden    bool  // values are hidden
+	LastFail  Stamp // of the attempts that fail still with an error of the job
 	CanRetry  bool
 	CanRun    bool
 	CanCancel bool
@@ -123,6 +124,11 @@ func showJob(p *page, job *queue.Job) (err error) {
 		}
 	}
 	data.fill()
+	if data.CanRetry && p.recorder == nil { // the question does not change in place
+		if data.LastFail, err = jobsFailStill(p, job); err != nil {
+			return err
+		}
+	}
 	for i, text := range data.Log {
 		data.Log[i] = strings.ToValidUTF8(text, "�")
 	}

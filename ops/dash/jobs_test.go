@@ -345,3 +345,45 @@ func TestTextsOfHandlersAreEscaped(t *testing.T) {
 		}
 	}
 }
+
+func TestQuestionOfTickedJobsLooksAtThem(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	calm := f.add("docs", "pdf", `{}`, queue.Options{})
+	f.bury("docs", "disk full")
+	var ids []string
+	for range 3 {
+		ids = append(ids, f.add("mail", "email.send", `{}`, queue.Options{}))
+	}
+	f.bury("mail", "connection to 10.0.0.7 refused")
+	f.count("mail", "email.send", "connection to 10.0.0.8 refused", 1, 0) // of the same cause
+	f.count("docs", "pdf", "another error", 1, 0)
+	f.must(f.queues.Retry(t.Context(), ids[0]))
+	f.must(f.queues.Delete(t.Context(), ids[1]))
+	ask := func(do, state string, picked ...string) answer {
+		return f.get("/jobs/question?" + url.Values{"do": {do}, "state": {state}, "back": {"/jobs?state=" + state}, "id": picked}.Encode())
+	}
+
+	question := ask("retry", "dead", ids...)
+	f.want(question, http.StatusOK, "Retry 1 dead job?", "Retry 1 job</button>", "2 of the 3 selected jobs are no longer dead. They are left alone.", "Attempts still fail, the last one <time", "skidway jobs retry "+ids[2]+"<")
+	if asked := hidden(question.body, "/jobs/change")["id"]; len(asked) != 1 || asked[0] != ids[2] {
+		t.Errorf("the form has the ids %v", asked)
+	}
+	question = ask("delete", "dead", ids[2])
+	if f.want(question, http.StatusOK, "Delete 1 dead job?"); strings.Contains(question.body, "left alone") || strings.Contains(question.body, "Attempts still fail") {
+		t.Errorf("the question is %s", question.body)
+	}
+	gone := ask("delete", "waiting", ids[1], ids[2])
+	if f.want(f.follow(gone), http.StatusOK, "Not done: no selected job is waiting any more."); gone.Header.Get("Location") != "/jobs?state=waiting" {
+		t.Errorf("it leads to %q", gone.Header.Get("Location"))
+	}
+	f.want(f.follow(ask("cancel", "waiting", ids[1])), http.StatusOK, "Not done: no selected job is waiting any more.")
+	f.want(ask("retry", "dead", make([]string, 51)...), http.StatusBadRequest)
+
+	f.want(f.get("/jobs/"+ids[2]), http.StatusOK, "Retry this job?", "Attempts still fail, the last one <time")
+	for _, a := range []answer{f.get("/jobs/" + calm), ask("retry", "dead", calm)} {
+		if f.want(a, http.StatusOK, "Retry "); strings.Contains(a.body, "Attempts still fail") {
+			t.Errorf("attempts fail, but not of what this job died of: %s", a.body)
+		}
+	}
+}
