@@ -2,6 +2,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -19,15 +20,28 @@ type enqueueData struct {
 	Queue, Kind, Args, Priority, At, Unique string
 
 	Queues []string
+	Shell  string
+}
+
+// command returns the command that adds the job of the form.
+func (d enqueueData) command(when []string) string {
+	args, input := argsWord(d.Args)
+	line := []string{"enqueue", cmp.Or(d.Queue, "QUEUE"), cmp.Or(d.Kind, "KIND"), args}
+	if d.Priority != queue.Normal.String() {
+		line = withFlags(line, "priority", d.Priority)
+	}
+	return command(withFlags(withFlags(line, when...), "unique", d.Unique)...) + input
 }
 
 // enqueuePage is the form that adds a job.
 func enqueuePage(p *page) error {
 	p.Title = words.T("enqueue.title")
-	p.Data = enqueueData{
+	data := enqueueData{
 		Queue: p.request.FormValue("queue"), Kind: p.request.FormValue("kind"), Args: p.typed("args", "{}"),
 		Priority: p.typed("priority", queue.Normal.String()), At: p.typed("at", ""), Unique: p.typed("unique", ""), Queues: queueNames(p),
 	}
+	data.Shell = data.command(timeFlags(p, data.At))
+	p.Data = data
 	return nil
 }
 
@@ -76,6 +90,7 @@ type copyData struct {
 	Args, Queue, Priority, At string
 
 	Binary bool
+	when   []string // flags of the command for At
 }
 
 // Shell returns the command that adds such a job, whose args it reads from standard input.
@@ -88,6 +103,10 @@ func (d copyData) Shell() string {
 	if d.Unique.Key != "" {
 		words = append(words, "--unique", "") // the form copies no unique key
 	}
+	if d.Priority != d.Job.Priority.String() {
+		words = withFlags(words, "priority", d.Priority)
+	}
+	words = withFlags(words, d.when...)
 	return command(words...) + input
 }
 
@@ -101,7 +120,7 @@ func copyPage(p *page) error {
 	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
 		data.Args = shown.Text
 	}
-	data.Args = p.typed("args", data.Args)
+	data.Args, data.when = p.typed("args", data.Args), timeFlags(p, data.At)
 	p.Title = words.T("copy.title", job.Kind)
 	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
 	p.Under = "jobs"

@@ -2,8 +2,10 @@ package dash_test
 
 import (
 	"context"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,4 +57,51 @@ func TestFormKeepsWhatWasTypedWhileRedisIsAway(t *testing.T) {
 	defer cancel()
 	form := url.Values{"queue": {"mail"}, "kind": {"email.send"}, "args": {`{"to": "bob"}`}}
 	f.want(send(t, f.dash, formRequest(ctx, "/enqueue", form)), http.StatusServiceUnavailable, "Not done:", "{&#34;to&#34;: &#34;bob&#34;}</textarea>")
+}
+
+func TestFormsShowTheCommandOfTheirValues(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{"password":"s3cret"}`, queue.Options{})
+	command := func(a answer) string {
+		t.Helper()
+		found := regexp.MustCompile(`<code class="cmd" tabindex="0">(skidway (?:enqueue|jobs copy|cron add)[^<]*)<`).FindAllStringSubmatch(a.body, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d commands in %s", len(found), a.body)
+		}
+		return html.UnescapeString(found[0][1])
+	}
+	bad := func(path string, form url.Values) answer { // a form that is drawn again
+		t.Helper()
+		a := f.post(path, form)
+		f.want(a, http.StatusUnprocessableEntity)
+		return a
+	}
+	for want, a := range map[string]answer{
+		"skidway enqueue QUEUE KIND '{}'":                     f.get("/enqueue"),
+		"skidway enqueue mail email.send '{}'":                f.get("/enqueue?queue=mail&kind=email.send"),
+		`skidway enqueue 'it'\''s;rm' email.send '{}'`:        f.get("/enqueue?queue=it%27s%3Brm&kind=email.send"),
+		"skidway cron add NAME EXPR QUEUE KIND '{}' --tz UTC": f.get("/schedules/edit"),
+		"skidway enqueue mail email.send '[1' --priority low --in 2h --unique 'a b'": bad("/enqueue", url.Values{
+			"queue": {"mail"}, "kind": {"email.send"}, "args": {"[1"}, "priority": {"low"}, "at": {"2h"}, "unique": {"a b"}}),
+		"skidway enqueue mail email.send - --at 2026-11-30T08:00:00Z < args.json": bad("/enqueue", url.Values{
+			"queue": {"mail"}, "kind": {"email.send"}, "args": {"-1 " + strings.Repeat("x", 300)}, "priority": {"normal"}, "at": {"2026-11-30 08:00"}}),
+		"skidway jobs copy " + id + " - --queue docs --priority high --in 5m < args.json": bad("/jobs/"+id+"/copy", url.Values{
+			"queue": {"docs"}, "args": {"{"}, "priority": {"high"}, "at": {"5m"}}),
+		"skidway jobs copy " + id + " - --queue mail < args.json": f.get("/jobs/" + id + "/copy"),
+		"skidway cron add weekly '61 * * * *' mail a '[1]' --tz Europe/Rome --catch-up all": bad("/schedules/put", url.Values{
+			"new": {"1"}, "name": {"weekly"}, "queue": {"mail"}, "expr": {"61 * * * *"}, "zone": {"Europe/Rome"}, "kind": {"a"}, "args": {"[1]"}, "catch_up": {"all"}}),
+		"skidway cron add weekly '61 * * * *' mail a - < args.json": bad("/schedules/put", url.Values{
+			"new": {"1"}, "name": {"weekly"}, "queue": {"mail"}, "expr": {"61 * * * *"}, "zone": {""}, "kind": {"a"}, "args": {`{"password":"[hidden]"}`}, "catch_up": {"none"}}),
+	} {
+		if got := command(a); got != want {
+			t.Errorf("the command is %s, want %s", got, want)
+		}
+	}
+	reveal := "Commands that talk to Redis hide nothing:"
+	if page := f.get("/jobs/" + id); strings.Contains(page.body, reveal) {
+		t.Error("who may not reveal is shown the command")
+	}
+	f.who = principal(t, "view:*", "reveal:*")
+	f.want(f.get("/jobs/"+id), http.StatusOK, reveal, "skidway jobs show "+id+"</code>")
 }

@@ -312,12 +312,30 @@ func parseTime(p *page, name, text string) (time.Time, error) {
 		now, err := p.dash.ops.Now(p.ctx(), name)
 		return now.Add(d), err
 	}
+	return absoluteTime(p, text)
+}
+
+func absoluteTime(p *page, text string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.RFC3339} {
 		if at, err := time.ParseInLocation(layout, text, p.Settings.zone); err == nil {
 			return at, nil
 		}
 	}
 	return time.Time{}, &textError{words.T("job.no_time", text)}
+}
+
+// timeFlags returns the flags of a command for a time of a form, and their values; without a value if it is
+// none.
+func timeFlags(p *page, text string) []string {
+	text = strings.TrimSpace(text)
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return []string{"in", text}
+	}
+	at, err := absoluteTime(p, text)
+	if err != nil {
+		return nil
+	}
+	return []string{"at", at.UTC().Format(time.RFC3339)}
 }
 
 // A textError is an error in the words of the pages.

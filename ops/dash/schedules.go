@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,17 +147,13 @@ type scheduleForm struct {
 
 // Shell returns the command that adds or changes the schedule.
 func (f scheduleForm) Shell() string {
-	if f.New {
-		return words.T("schedules.none_command")
+	args, input := argsWord(f.Args)
+	shell := []string{"cron", "add", cmp.Or(f.Name, "NAME"), cmp.Or(f.Expr, "EXPR"), cmp.Or(f.Queue, "QUEUE"), cmp.Or(f.Kind, "KIND"), args}
+	shell = withFlags(shell, "tz", f.Zone)
+	if f.CatchUp != queue.CatchUpNone {
+		shell = withFlags(shell, "catch-up", string(f.CatchUp))
 	}
-	shell := []string{"cron", "add", f.Name, f.Expr, f.Queue, f.Kind, "-"}
-	if f.Zone != "" {
-		shell = append(shell, "--tz", f.Zone)
-	}
-	if f.CatchUp != "" && f.CatchUp != queue.CatchUpNone {
-		shell = append(shell, "--catch-up", string(f.CatchUp))
-	}
-	return command(shell...) + " < args.json"
+	return command(shell...) + input
 }
 
 // scheduleFormPage is the form that adds or changes a schedule.
