@@ -60,6 +60,7 @@ type ErrorFilter struct {
 type ErrorReport struct {
 	Groups     []QueueError // by deaths in 24 hours, then by failed attempts, then the latest first
 	New        int          // groups that are new
+	Examined   int          // groups that were read, whether the filter selects them or not
 	Unreadable []error      // why groups of some queues can't be read
 }
 
@@ -86,6 +87,7 @@ func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*
 		} else if err != nil {
 			report.Unreadable = append(report.Unreadable, err)
 		}
+		report.Examined += len(found[i])
 		for _, group := range found[i] {
 			if group = c.redactor.group(group); f.Matches(group) {
 				found := dayOf(name, group, f.HoursBack)

@@ -120,3 +120,9 @@ func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
 // CheckQueueName returns an error, which wraps [ErrInvalid], if name can't be the name of
 // a queue.
 func CheckQueueName(name string) error { return checkName("queue", name) }
+
+// CheckJobID returns an error, which wraps [ErrInvalid], if id can't be the id of a job.
+func CheckJobID(id string) error {
+	_, _, err := splitID(id)
+	return err
+}

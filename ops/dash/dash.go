@@ -166,6 +166,9 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	}
 	if err != nil {
 		said = message{Rank: "bad", Key: "said.not_done", Args: []string{errorText(err)}}
+		if p.drawForm(said, err) {
+			return
+		}
 	}
 	p.say(said)
 	http.Redirect(w, r, p.Link(to), http.StatusSeeOther)

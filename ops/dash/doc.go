@@ -35,7 +35,8 @@
 // An action is a function func(p *page) (to string, said message, err error) behind a form with
 // method="post": it reads p.request.PostForm, changes something by ops or queue, and returns the
 // path of the page to go to with what is said there ([done]). An error becomes the message "Not
-// done: …", a [pageError] a page with its status. The check of the route's right has been done; a
+// done: …", a [pageError] a page with its status. A form to type in is a page of its own: the route of its
+// action names it as form, and it sets its fields by [exchange.typed], so that an error keeps what was typed. The check of the route's right has been done; a
 // right for something named in the form is the action's to check. Forms that are sent by other
 // sites are refused before any action runs.
 //

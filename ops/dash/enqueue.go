@@ -2,6 +2,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -16,14 +17,31 @@ import (
 
 // enqueueData is the data of the form that adds a job.
 type enqueueData struct {
-	Queue, Kind string
-	Queues      []string
+	Queue, Kind, Args, Priority, At, Unique string
+
+	Queues []string
+	Shell  string
+}
+
+// command returns the command that adds the job of the form.
+func (d enqueueData) command(when []string) string {
+	args, input := argsWord(d.Args)
+	line := []string{"enqueue", cmp.Or(d.Queue, "QUEUE"), cmp.Or(d.Kind, "KIND"), args}
+	if d.Priority != queue.Normal.String() {
+		line = withFlags(line, "priority", d.Priority)
+	}
+	return command(withFlags(withFlags(line, when...), "unique", d.Unique)...) + input
 }
 
 // enqueuePage is the form that adds a job.
 func enqueuePage(p *page) error {
 	p.Title = words.T("enqueue.title")
-	p.Data = enqueueData{p.request.FormValue("queue"), p.request.FormValue("kind"), queueNames(p)}
+	data := enqueueData{
+		Queue: p.request.FormValue("queue"), Kind: p.request.FormValue("kind"), Args: p.typed("args", "{}"),
+		Priority: p.typed("priority", queue.Normal.String()), At: p.typed("at", ""), Unique: p.typed("unique", ""), Queues: queueNames(p),
+	}
+	data.Shell = data.command(timeFlags(p, data.At))
+	p.Data = data
 	return nil
 }
 
@@ -69,8 +87,10 @@ func enqueueJob(p *page) (string, message, error) {
 // copyData is the data of the form for a changed copy of a job.
 type copyData struct {
 	*queue.Job
-	Args, Queue string
-	Binary      bool
+	Args, Queue, Priority, At string
+
+	Binary bool
+	when   []string // flags of the command for At
 }
 
 // Shell returns the command that adds such a job, whose args it reads from standard input.
@@ -83,6 +103,10 @@ func (d copyData) Shell() string {
 	if d.Unique.Key != "" {
 		words = append(words, "--unique", "") // the form copies no unique key
 	}
+	if d.Priority != d.Job.Priority.String() {
+		words = withFlags(words, "priority", d.Priority)
+	}
+	words = withFlags(words, d.when...)
 	return command(words...) + input
 }
 
@@ -92,10 +116,11 @@ func copyPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data := copyData{Job: job, Args: string(job.Args), Queue: job.Queue, Binary: !utf8.Valid(job.Args)}
+	data := copyData{Job: job, Args: string(job.Args), Queue: p.typed("queue", job.Queue), Priority: p.typed("priority", job.Priority.String()), At: p.typed("at", ""), Binary: !utf8.Valid(job.Args)}
 	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
 		data.Args = shown.Text
 	}
+	data.Args, data.when = p.typed("args", data.Args), timeFlags(p, data.At)
 	p.Title = words.T("copy.title", job.Kind)
 	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
 	p.Under = "jobs"

@@ -29,6 +29,7 @@ type errorsData struct {
 	Rows              []errorRow
 	Count             Value  // of the groups
 	Reading           string // how many queues have been read, if not all that fail are known
+	Looked            string // how far, where the filter selects none
 	Span              Span
 	Unreadable        []error
 	Shell             string
@@ -78,13 +79,8 @@ func errorsPage(p *page) error {
 	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
 		data.Rows = append(data.Rows, newErrorRow(p, group))
 	}
-	if data.Span.Fixed != "" { // groups may be later than the other figures
-		latest := p.Now()
-		for _, group := range report.Groups {
-			if group.First.After(latest) {
-				latest = group.First
-			}
-		}
+	if data.Span.Fixed != "" {
+		latest := latestFirst(p.Now(), report.Groups)
 		data.Span.Fixed = p.span(latest, latest, false).Fixed
 	}
 	data.Unreadable = report.Unreadable
@@ -101,11 +97,25 @@ func errorsPage(p *page) error {
 			count += " " + data.Reading + "."
 		}
 	}
+	if filtered := data.Queue + data.Kind + data.Text + data.To; filtered != "" && len(report.Groups) == 0 {
+		data.Looked = words.T("errors.looked", words.T("errors.groups", report.Examined), words.T("queues.count", len(names)))
+	}
 	data.Count = p.Val("count", count)
 	data.Shell = command(withFlags([]string{"errors", "list", cmp.Or(data.Queue, "QUEUE")}, "kind", data.Kind, "text", data.Text, "to", data.To)...)
 	p.Title = words.T("errors.title")
 	p.Data = data
 	return nil
+}
+
+// latestFirst returns the later of now and the first attempts of groups, which may be later than the other
+// figures.
+func latestFirst(now time.Time, groups []ops.QueueError) time.Time {
+	for _, group := range groups {
+		if group.First.After(now) {
+			now = group.First
+		}
+	}
+	return now
 }
 
 // maxHoursBack is the number of hours after which the counts of a whole day are not kept.

@@ -85,6 +85,13 @@ func TestErrorsAreGroupedByDeathsAndRetried(t *testing.T) {
 		t.Errorf("the filter is not used: %s", a.body)
 	}
 	f.want(f.get("/errors?queue=none"), http.StatusNotFound)
+	for query, looked := range map[string]string{"kind=other": "Looked at 3 groups of 2 queues.", "queue=docs&text=refused": "Looked at 2 groups of 1 queue.", "queue=mail&to=2001-01-01T00:00:00Z": "Looked at 1 group of 1 queue."} {
+		a := f.get("/errors?" + query)
+		f.want(a, http.StatusOK, "No group matches", looked, `href="/errors">Clear the filter</a>`)
+		if strings.Contains(a.body, "No attempt has failed") {
+			t.Errorf("%s: it says that nothing has failed: %s", query, a.body)
+		}
+	}
 
 	link := regexp.MustCompile(`href="(/jobs/question[^"]*queue=mail[^"]*)"`).FindStringSubmatch(page.body)
 	question := f.get(html.UnescapeString(link[1]))

@@ -34,7 +34,8 @@ type jobData struct {
 	Waited    time.Duration
 	Ran       time.Duration
 	Shell     string
-	Hidden    bool // values are hidden
+	Hidden    bool  // values are hidden
+	LastFail  Stamp // of the attempts that fail still with an error of the job
 	CanRetry  bool
 	CanRun    bool
 	CanCancel bool
@@ -125,6 +126,11 @@ func showJob(p *page, job *queue.Job) (err error) {
 		}
 	}
 	data.fill()
+	if data.CanRetry && p.recorder == nil { // the question does not change in place
+		if data.LastFail, err = jobsFailStill(p, job); err != nil {
+			return err
+		}
+	}
 	for i, text := range data.Log {
 		data.Log[i] = strings.ToValidUTF8(text, "�")
 	}
@@ -309,12 +315,30 @@ func parseTime(p *page, name, text string) (time.Time, error) {
 		now, err := p.dash.ops.Now(p.ctx(), name)
 		return now.Add(d), err
 	}
+	return absoluteTime(p, text)
+}
+
+func absoluteTime(p *page, text string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.RFC3339} {
 		if at, err := time.ParseInLocation(layout, text, p.Settings.zone); err == nil {
 			return at, nil
 		}
 	}
 	return time.Time{}, &textError{words.T("job.no_time", text)}
+}
+
+// timeFlags returns the flags of a command for a time of a form, and their values; without a value if it is
+// none.
+func timeFlags(p *page, text string) []string {
+	text = strings.TrimSpace(text)
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return []string{"in", text}
+	}
+	at, err := absoluteTime(p, text)
+	if err != nil {
+		return nil
+	}
+	return []string{"at", at.UTC().Format(time.RFC3339)}
 }
 
 // A textError is an error in the words of the pages.

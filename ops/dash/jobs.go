@@ -186,13 +186,13 @@ func jobsPage(p *page) error {
 }
 
 // findJob returns the path of what was typed into the field of the top bar: of a job, if it is an id,
-// or of a list of jobs with a text.
+// or of a list of dead jobs with a text.
 func findJob(p *page) string {
 	typed := strings.TrimSpace(p.request.FormValue("q"))
 	if typed == "" {
 		return ""
 	}
-	if name, _, found := strings.Cut(typed, ":"); found && queue.CheckQueueName(name) == nil && strings.Count(typed, ":") == 2 {
+	if queue.CheckJobID(typed) == nil {
 		return "/jobs/" + url.PathEscape(typed)
 	}
 	text := ops.Quote(strings.ToValidUTF8(typed, ""))

@@ -3,6 +3,7 @@ package dash_test
 import (
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -71,6 +72,16 @@ func TestJobsAreFoundSelectedAndChanged(t *testing.T) {
 	if a := f.get("/jobs?q=" + url.QueryEscape(ids[1])); a.Header.Get("Location") != "/jobs/"+ids[1] {
 		t.Errorf("a search for an id leads to %q", a.Header.Get("Location"))
 	}
+	for _, text := range []string{"panic: runtime error: index out of range", "mail:0:x", "mail: connection:refused"} {
+		a := f.get("/jobs?q=" + url.QueryEscape(text))
+		page := f.follow(a)
+		f.want(page, http.StatusOK, "No job matches", "The other states are searched by the tabs above", `name="match" value="kind == &#34;`+text)
+		waiting := regexp.MustCompile(`href="(/jobs[^"]*match=[^"]*state=waiting)"`).FindStringSubmatch(page.body)
+		if waiting == nil {
+			t.Fatalf("no tab has the search in it: %s", page.body)
+		}
+		f.want(f.get(html.UnescapeString(waiting[1])), http.StatusOK, "No job matches")
+	}
 	if a := f.get("/jobs?queue=mail&state=dead&within=1h"); !regexp.MustCompile(`since=20\d\d-`).MatchString(a.Header.Get("Location")) {
 		t.Errorf("a time leads to %q", a.Header.Get("Location"))
 	}
@@ -121,7 +132,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	copied := f.follow(a)
 	f.want(copied, http.StatusOK, "is added.", "9007199254740995", "delayed", "<dd>low</dd>", "Run this job now?")
 	other := strings.TrimPrefix(a.Header.Get("Location"), "/jobs/")
-	f.want(f.follow(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}})), http.StatusOK, "The args are not JSON.")
+	f.want(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}}), http.StatusUnprocessableEntity, "The args are not JSON.")
 	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"soon"}})), http.StatusOK, "soon is no time")
 	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"30m"}})), http.StatusOK, "has another time")
 	f.want(f.follow(f.post("/jobs/"+other+"/run-now", nil)), http.StatusOK, "runs now", "waiting")
@@ -131,7 +142,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	f.who = principal(t, "view:*", "operate:*", "enqueue:mail:report")
 	f.want(f.follow(f.post("/jobs/"+other+"/retry", nil)), http.StatusNotFound)
 	third := f.add("docs", "email.send", `{}`, queue.Options{})
-	f.want(f.follow(f.post("/jobs/"+third+"/copy", url.Values{"queue": {"docs"}, "args": {`{}`}})), http.StatusOK, "not allowed: it needs the scope enqueue:docs:email.send")
+	f.want(f.post("/jobs/"+third+"/copy", url.Values{"queue": {"docs"}, "args": {`{}`}}), http.StatusUnprocessableEntity, "not allowed: it needs the scope enqueue:docs:email.send")
 	f.want(f.post("/jobs/"+third+"/delete", nil), http.StatusForbidden)
 }
 
@@ -263,12 +274,12 @@ func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {
 	f.want(f.get("/enqueue?queue="+url.QueryEscape(attack)), http.StatusOK, "Enqueue a job", "&lt;img")
 	form := url.Values{"queue": {"mail"}, "kind": {"email.send"}, "args": {`{"n": 9007199254740993}`}, "priority": {"high"}, "at": {"2h"}, "unique": {"one"}}
 	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "is added.", "9007199254740993", "<dd>high</dd>", "delayed", "<code>one</code>")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "Not done:")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "Not done:")
 	form.Set("args", "{")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "The args are not JSON.")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "The args are not JSON.")
 	form.Set("args", "{}")
 	form.Set("kind", "exec.run")
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "not allowed: it needs the scope enqueue:mail:exec.run")
+	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "not allowed: it needs the scope enqueue:mail:exec.run")
 	if entries, _, err := f.audit.List(t.Context(), "", 10); err != nil || len(entries) != 4 || entries[3].Action != "enqueue" || entries[3].Who != "anna" {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}
@@ -331,6 +342,48 @@ func TestTextsOfHandlersAreEscaped(t *testing.T) {
 		}
 		if got := strings.Count(page.body, "onerror=alert"); got < times {
 			t.Errorf("%s shows it %d times, want at least %d", path, got, times)
+		}
+	}
+}
+
+func TestQuestionOfTickedJobsLooksAtThem(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	calm := f.add("docs", "pdf", `{}`, queue.Options{})
+	f.bury("docs", "disk full")
+	var ids []string
+	for range 3 {
+		ids = append(ids, f.add("mail", "email.send", `{}`, queue.Options{}))
+	}
+	f.bury("mail", "connection to 10.0.0.7 refused")
+	f.count("mail", "email.send", "connection to 10.0.0.8 refused", 1, 0) // of the same cause
+	f.count("docs", "pdf", "another error", 1, 0)
+	f.must(f.queues.Retry(t.Context(), ids[0]))
+	f.must(f.queues.Delete(t.Context(), ids[1]))
+	ask := func(do, state string, picked ...string) answer {
+		return f.get("/jobs/question?" + url.Values{"do": {do}, "state": {state}, "back": {"/jobs?state=" + state}, "id": picked}.Encode())
+	}
+
+	question := ask("retry", "dead", ids...)
+	f.want(question, http.StatusOK, "Retry 1 dead job?", "Retry 1 job</button>", "2 of the 3 selected jobs are no longer dead. They are left alone.", "Attempts still fail, the last one <time", "skidway jobs retry "+ids[2]+"<")
+	if asked := hidden(question.body, "/jobs/change")["id"]; len(asked) != 1 || asked[0] != ids[2] {
+		t.Errorf("the form has the ids %v", asked)
+	}
+	question = ask("delete", "dead", ids[2])
+	if f.want(question, http.StatusOK, "Delete 1 dead job?"); strings.Contains(question.body, "left alone") || strings.Contains(question.body, "Attempts still fail") {
+		t.Errorf("the question is %s", question.body)
+	}
+	gone := ask("delete", "waiting", ids[1], ids[2])
+	if f.want(f.follow(gone), http.StatusOK, "Not done: no selected job is waiting any more."); gone.Header.Get("Location") != "/jobs?state=waiting" {
+		t.Errorf("it leads to %q", gone.Header.Get("Location"))
+	}
+	f.want(f.follow(ask("cancel", "waiting", ids[1])), http.StatusOK, "Not done: no selected job is waiting any more.")
+	f.want(ask("retry", "dead", make([]string, 51)...), http.StatusBadRequest)
+
+	f.want(f.get("/jobs/"+ids[2]), http.StatusOK, "Retry this job?", "Attempts still fail, the last one <time")
+	for _, a := range []answer{f.get("/jobs/" + calm), ask("retry", "dead", calm)} {
+		if f.want(a, http.StatusOK, "Retry "); strings.Contains(a.body, "Attempts still fail") {
+			t.Errorf("attempts fail, but not of what this job died of: %s", a.body)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"skidway/ops"
 )
 
 // links are the addresses of a dashboard that is mounted under a path.
@@ -125,6 +127,15 @@ func withFlags(line []string, flags ...string) []string {
 		}
 	}
 	return line
+}
+
+// argsWord returns args as a word of a command. Long ones, and those with hidden values, are "-", and input
+// is what follows the command.
+func argsWord(args string) (word, input string) {
+	if len(args) > preview || strings.HasPrefix(args, "-") || strings.Contains(args, "\n") || strings.Contains(args, ops.Hidden) {
+		return "-", " < args.json"
+	}
+	return args, ""
 }
 
 // command returns the command line of skidway that does what a page does. Words that a shell would not take

@@ -132,6 +132,33 @@ func (p *page) show() {
 	p.write(p.route.template)
 }
 
+// drawForm writes the form of an action that failed, with what was typed into it, and reports whether
+// there is such a form that the principal may see.
+func (p *page) drawForm(said message, why error) bool {
+	i := slices.IndexFunc(routes, func(r route) bool { return r.pattern == p.route.form })
+	if i < 0 || p.denied(routes[i].right, routes[i].scope) {
+		return false
+	}
+	p.route, p.Status, p.Said = &routes[i], http.StatusUnprocessableEntity, &said
+	if silent(why) {
+		p.Status = http.StatusServiceUnavailable
+	}
+	if err := p.route.page(p); err != nil {
+		p.fail(err)
+	} else {
+		p.write(p.route.template)
+	}
+	return true
+}
+
+// typed returns what was typed into a field of a form that is drawn again, and else its first value.
+func (e *exchange) typed(name, first string) string {
+	if e.request.PostForm.Has(name) {
+		return e.request.PostForm.Get(name)
+	}
+	return first
+}
+
 // write writes the page with a template.
 func (p *page) write(name string) {
 	var out bytes.Buffer

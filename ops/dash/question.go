@@ -30,12 +30,13 @@ type questionData struct {
 	Title    string
 	Button   string
 	Type     string // what must be typed; empty for nothing
+	Left     string // how many of the ticked jobs are not in the state any more, in words
 	LastFail Stamp  // of the attempts that fail still
 	Shell    string
 }
 
-// maxPicked is the number of jobs that can be changed by their ids at one time.
-const maxPicked = 500
+// maxPicked is the number of jobs that can be changed by their ids at one time: those of a page.
+const maxPicked = jobsShown
 
 // rightFor returns the right that a change of jobs needs.
 func rightFor(do string) access.Action {
@@ -79,8 +80,25 @@ func askPicked(p *page, data *questionData, ids []string) error {
 	if err := checkPicked(p, data.Do, ids); err != nil {
 		return err
 	}
+	jobs, err := pickedJobs(p, data.State, ids)
+	if err != nil {
+		return err
+	}
+	state, picked := words.T("state."+string(data.State)), len(ids)
+	if len(jobs) == 0 {
+		p.say(message{Rank: "bad", Key: "said.not_done", Args: []string{words.T("question.none_left", state) + "."}})
+		http.Redirect(p.writer, p.request, p.Link(data.Back), http.StatusSeeOther)
+		return errAnswered
+	}
+	ids = nil
+	for _, job := range jobs {
+		ids = append(ids, job.ID)
+	}
+	if len(ids) < picked {
+		data.Left = words.T("question.left", picked-len(ids), picked, state)
+	}
 	data.IDs = ids
-	data.Count = words.T("question.jobs", len(ids), words.T("state."+string(data.State)))
+	data.Count = words.T("question.jobs", len(ids), state)
 	data.Title = words.T("question."+data.Do, data.Count)
 	data.Button = words.T("question.do_"+data.Do, words.T("question.number", len(ids)))
 	shown := slices.Clone(ids[:min(len(ids), 3)])
@@ -91,7 +109,24 @@ func askPicked(p *page, data *questionData, ids []string) error {
 	if len(ids) > 3 {
 		data.Shell += " …"
 	}
-	return nil
+	if data.Do == "retry" {
+		data.LastFail, err = jobsFailStill(p, jobs...)
+	}
+	return err
+}
+
+// pickedJobs returns those of the jobs that are in a state.
+func pickedJobs(p *page, state queue.State, ids []string) (jobs []*queue.Job, err error) {
+	for _, id := range ids {
+		job, err := p.dash.ops.Job(p.ctx(), id)
+		switch {
+		case err == nil && job.State == state:
+			jobs = append(jobs, job)
+		case err != nil && !errors.Is(err, queue.ErrNoJob):
+			return nil, err
+		}
+	}
+	return jobs, nil
 }
 
 // checkPicked returns an error unless the principal may change each of the jobs.
@@ -140,28 +175,64 @@ func askAll(p *page, data *questionData, match string) (err error) {
 	}
 	data.Shell = command(shell...)
 	if data.Do == "retry" {
-		return stillFailing(p, data)
+		return allFailStill(p, data)
 	}
 	return nil
 }
 
-// stillFailing notes when an attempt failed last, if that was lately: with the error of the group
+// allFailStill notes when an attempt failed last, if that was lately: with the error of the group
 // whose jobs are asked about, or else any in the queue.
-func stillFailing(p *page, data *questionData) error {
-	groups, err := p.dash.ops.Errors(p.ctx(), data.Queue, "", stats.MaxErrorGroups)
-	if err != nil || len(groups) == 0 {
+func allFailStill(p *page, data *questionData) error {
+	report, err := errorsOf(p, data.Queue)
+	if err != nil {
 		return err
 	}
-	last := groups[0].Last
+	groups := report.Groups
+	if i := slices.IndexFunc(groups, func(g ops.QueueError) bool { return ops.GroupMatch(g.ErrorGroup) == data.Asked.Match }); i >= 0 {
+		groups = groups[i : i+1]
+	}
+	data.LastFail = lastFail(p, groups)
+	return nil
+}
+
+// jobsFailStill returns when an attempt failed last with an error that one of the jobs has, if that was
+// lately.
+func jobsFailStill(p *page, jobs ...*queue.Job) (Stamp, error) {
+	type cause struct{ queue, kind, shape string }
+	causes, names := map[cause]bool{}, []string{}
+	for _, job := range jobs {
+		if !slices.Contains(names, job.Queue) {
+			names = append(names, job.Queue)
+		}
+		causes[cause{job.Queue, job.Kind, stats.Shape(job.Reason)}] = true
+		for _, failure := range job.Errors {
+			causes[cause{job.Queue, job.Kind, stats.Shape(failure.Error)}] = true
+		}
+	}
+	report, err := errorsOf(p, names...)
+	if err != nil {
+		return Stamp{}, err
+	}
+	return lastFail(p, slices.DeleteFunc(report.Groups, func(g ops.QueueError) bool { return !causes[cause{g.Queue, g.Kind, g.Shape}] })), nil
+}
+
+// errorsOf returns all groups of errors of queues.
+func errorsOf(p *page, names ...string) (*ops.ErrorReport, error) {
+	return p.dash.ops.ErrorsIn(p.ctx(), names, ops.ErrorFilter{Limit: stats.MaxErrorGroups})
+}
+
+// lastFail returns when an attempt of the groups failed last, if that was lately.
+func lastFail(p *page, groups []ops.QueueError) Stamp {
+	var last time.Time
 	for _, group := range groups {
-		if ops.GroupMatch(group) == data.Asked.Match {
+		if group.Last.After(last) {
 			last = group.Last
 		}
 	}
-	if p.Now().Sub(last) < failsStill {
-		data.LastFail = p.Ago(last, p.Now())
+	if p.Now().Sub(last) >= failsStill {
+		return Stamp{}
 	}
-	return nil
+	return p.Ago(last, p.Now())
 }
 
 // changeJobs is the action behind the question.

@@ -38,8 +38,10 @@ type route struct {
 	key      string
 	within   time.Duration // bounds the answer; zero means answerWithin
 
-	// Of an action, which is called by a form: it returns where to go, and what is said there.
+	// Of an action, which is called by a form: it returns where to go, and what is said there. If
+	// it fails, the page with the pattern form is drawn with what was typed into it, if there is one.
 	action func(*page) (to string, said message, err error)
+	form   string
 }
 
 // routes is the table of all pages and actions, in the order of the list of pages. What is not in
@@ -82,15 +84,15 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /jobs/{id}/priority", right: access.Operate, scope: jobQueue, action: jobAction("priority")},
 		{pattern: "POST /jobs/{id}/reveal", right: access.Reveal, scope: jobQueue, template: "job", page: revealPage},
 		{pattern: "POST /jobs/{id}/delete", right: access.Admin, scope: jobQueue, action: jobAction("delete")},
-		{pattern: "POST /jobs/{id}/copy", right: access.Operate, scope: jobQueue, action: copyJob}, // and what the copy needs
+		{pattern: "POST /jobs/{id}/copy", right: access.Operate, scope: jobQueue, action: copyJob, form: "GET /jobs/{id}/copy"}, // and what the copy needs
 
 		{pattern: "POST /workers/signal", right: access.View, scope: anyQueue, action: signalWorker}, // it checks the worker's queues
 
 		{pattern: "POST /operations/change", right: access.View, scope: anyQueue, action: changeOperation}, // it checks the queue
 
-		{pattern: "POST /enqueue", right: access.Enqueue, scope: anyQueue, action: enqueueJob},           // it checks the job
-		{pattern: "POST /schedules/put", right: access.View, scope: anyQueue, action: putSchedule},       // it checks the job that it adds
-		{pattern: "POST /schedules/change", right: access.View, scope: anyQueue, action: changeSchedule}, // it checks the queue
+		{pattern: "POST /enqueue", right: access.Enqueue, scope: anyQueue, action: enqueueJob, form: "GET /enqueue"},            // it checks the job
+		{pattern: "POST /schedules/put", right: access.View, scope: anyQueue, action: putSchedule, form: "GET /schedules/edit"}, // it checks the job that it adds
+		{pattern: "POST /schedules/change", right: access.View, scope: anyQueue, action: changeSchedule},                        // it checks the queue
 
 		{pattern: "POST /channels/window", right: access.Operate, scope: allQueues, action: setWindow},
 		{pattern: "POST /channels/drop", right: access.Admin, scope: allQueues, action: dropSubscriber},

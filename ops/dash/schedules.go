@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,17 +147,13 @@ type scheduleForm struct {
 
 // Shell returns the command that adds or changes the schedule.
 func (f scheduleForm) Shell() string {
-	if f.New {
-		return words.T("schedules.none_command")
+	args, input := argsWord(f.Args)
+	shell := []string{"cron", "add", cmp.Or(f.Name, "NAME"), cmp.Or(f.Expr, "EXPR"), cmp.Or(f.Queue, "QUEUE"), cmp.Or(f.Kind, "KIND"), args}
+	shell = withFlags(shell, "tz", f.Zone)
+	if f.CatchUp != queue.CatchUpNone {
+		shell = withFlags(shell, "catch-up", string(f.CatchUp))
 	}
-	shell := []string{"cron", "add", f.Name, f.Expr, f.Queue, f.Kind, "-"}
-	if f.Zone != "" {
-		shell = append(shell, "--tz", f.Zone)
-	}
-	if f.CatchUp != "" && f.CatchUp != queue.CatchUpNone {
-		shell = append(shell, "--catch-up", string(f.CatchUp))
-	}
-	return command(shell...) + " < args.json"
+	return command(shell...) + input
 }
 
 // scheduleFormPage is the form that adds or changes a schedule.
@@ -165,7 +162,7 @@ func scheduleFormPage(p *page) error {
 	data := scheduleForm{New: true, Args: "{}", CronScheduleInfo: queue.CronScheduleInfo{CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}}
 	data.Why = p.WhyNotAny(string(access.Admin))
 	p.Title = words.T("schedules.add_title")
-	if schedule != "" {
+	if schedule != "" && p.typed("new", "") == "" {
 		found, err := findSchedule(p, name, schedule)
 		if err != nil {
 			return err
@@ -174,10 +171,18 @@ func scheduleFormPage(p *page) error {
 		data.New, data.CronScheduleInfo, data.Args = false, found, scheduleArgs(p, found)
 		p.Title = words.T("schedules.change_title", schedule)
 	}
+	data.readTyped(p)
 	p.Crumbs = []Crumb{{words.T("schedules.title"), "/schedules"}, {p.Title, ""}}
 	p.Under = "schedules"
 	p.Data = data
 	return nil
+}
+
+// readTyped sets the fields to what was typed into the form.
+func (f *scheduleForm) readTyped(p *page) {
+	f.Name, f.Expr, f.Zone, f.Kind = p.typed("name", f.Name), p.typed("expr", f.Expr), p.typed("zone", f.Zone), p.typed("kind", f.Kind)
+	f.Args, f.CatchUp = p.typed("args", f.Args), queue.CatchUp(p.typed("catch_up", string(f.CatchUp)))
+	f.Version = p.typed("version", f.Version) // a later one would undo the change of another
 }
 
 // findSchedule returns a schedule that the principal may see.

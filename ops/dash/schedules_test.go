@@ -50,7 +50,7 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	_, version, _ := strings.Cut(f.get("/schedules/edit?queue=reports&name=secret").body, `name="version" value="`)
 	version, _, _ = strings.Cut(version, `"`)
 	edited.Set("version", version)
-	f.want(f.follow(f.post("/schedules/put", edited)), http.StatusOK, "your role may not reveal them")
+	f.want(f.post("/schedules/put", edited), http.StatusUnprocessableEntity, "your role may not reveal them")
 	f.who.Scopes = append(f.who.Scopes, access.Scope{Action: access.Reveal, Queue: access.All})
 	f.want(f.follow(f.post("/schedules/put", edited)), http.StatusOK, "Schedule secret is saved.")
 	if found, err := pool.Schedule(t.Context(), "secret"); err != nil || string(found.Args) != `{"password":"abc123","to":"bob"}` {
@@ -58,13 +58,14 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	}
 	f.who.Scopes = f.who.Scopes[:len(f.who.Scopes)-1]
 	form.Set("expr", "61 * * * *")
-	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Not done:", "*/5 * * * *")
+	f.want(f.post("/schedules/put", form), http.StatusUnprocessableEntity, "Not done:", "61 * * * *")
+	f.want(f.get("/schedules/edit?queue=reports&name=nightly"), http.StatusOK, "*/5 * * * *")
 	f.want(f.get("/schedules/edit?queue=reports&name=none"), http.StatusNotFound)
 
 	stale := url.Values{"name": {"nightly"}, "queue": {"reports"}, "expr": {"@weekly"}, "kind": {"report"}, "args": {"{}"}, "version": {"old"}}
-	f.want(f.follow(f.post("/schedules/put", stale)), http.StatusOK, "Not done:", "it was changed since it was read")
+	f.want(f.post("/schedules/put", stale), http.StatusUnprocessableEntity, "Not done:", "it was changed since it was read")
 	stale.Set("new", "1")
-	f.want(f.follow(f.post("/schedules/put", stale)), http.StatusOK, "Not done:")
+	f.want(f.post("/schedules/put", stale), http.StatusUnprocessableEntity, "Not done:")
 	_, err = delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "configured", Queue: "reports", Expr: "@daily", Kind: "report", Args: []byte("{}"), Revision: 3})
 	f.must(err)
 	_, version, _ = strings.Cut(f.get("/schedules/edit?queue=reports&name=configured").body, `name="version" value="`)
@@ -99,7 +100,7 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	}
 	f.who = principal(t, "view:*", "admin:*")
 	form.Set("expr", "1 * * * *")
-	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "not allowed: it needs the scope enqueue:reports:report")
+	f.want(f.post("/schedules/put", form), http.StatusUnprocessableEntity, "not allowed: it needs the scope enqueue:reports:report")
 	change.Set("do", "remove")
 	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "Schedule nightly is removed.")
 }
