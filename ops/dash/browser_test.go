@@ -429,10 +429,10 @@ func testMap(t *testing.T, ctx context.Context) {
 	b := f.open(ctx)
 	b.theme("light")
 	b.visit("/counts", 1400)
-	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 1 request"`)
+	b.Wait(`document.querySelector('[data-k=US]')?.textContent === "United States: 1 request"`)
 	b.Do(chromedp.WaitEnabled(`#hold`))
 	f.countRequest(channel, "8.8.8.9")
-	b.Wait(`document.querySelector('[data-k=US]').textContent === "United States: 2 requests"`)
+	b.Wait(`document.querySelector('[data-k=US]')?.textContent === "United States: 2 requests"`)
 	b.Check("map of counts")
 	b.Picture("counts-1400-light")
 }

@@ -43,6 +43,7 @@ type subscriberRow struct {
 	Rate    Value // lines in a second
 
 	Before, Lines Value
+	When          Stamp // it was seen last
 }
 
 // filesShown is the number of files of a channel that the page lists.
@@ -88,6 +89,7 @@ func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
 		}
 		key := c.Name + " " + s.Name
 		row.Before, row.Lines, row.Rate = p.Val("before "+key, s.Pending), p.Val("lines "+key, s.Tally.Lines), p.Val("rate "+key, words.None)
+		row.When = p.LiveTime("seen "+key, p.Age(s.Seen, p.Now()))
 		if rate, known := c.Rates[s.Name]; known {
 			row.Rate = p.Val("rate "+key, rate.Lines)
 		}
