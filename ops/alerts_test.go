@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,41 +16,70 @@ import (
 // An episode is what happens in a queue for 20 minutes.
 type episode struct {
 	waiting, free, paused int
-	started               int                                  // attempts each minute
+	away                  bool                                 // there is no worker
+	started, done, failed int                                  // attempts each minute
 	came                  func(at time.Duration) time.Duration // when the oldest waiting job came
-	stalled               bool
+	want                  string                               // the diagnoses at the end
 }
 
+// fresh is the time at which the oldest waiting job of a queue came that keeps up.
+func fresh(at time.Duration) time.Duration { return at.Truncate(30 * time.Second) }
+
 var episodes = map[string]episode{
-	"nothing is taken":                       {waiting: 3, free: 4, stalled: true},
-	"nothing waits":                          {free: 4},
-	"the queue is paused":                    {waiting: 3, free: 4, paused: 1},
-	"the slots run jobs of other queues":     {waiting: 3},
-	"a job is snoozed each 30 s":             {waiting: 1, free: 4, started: 2, came: func(at time.Duration) time.Duration { return at.Truncate(30 * time.Second) }},
-	"a backlog of jobs is taken and snoozed": {waiting: 1000, free: 2, started: 60, came: func(at time.Duration) time.Duration { return at/2 - time.Hour }},
+	"nothing is taken":                       {waiting: 3, free: 4, want: "stalled grows"},
+	"nothing waits":                          {free: 4, came: func(at time.Duration) time.Duration { return at }},
+	"the queue is paused":                    {waiting: 3, free: 4, paused: 1, want: "grows"},
+	"the slots run jobs of other queues":     {waiting: 3, want: "grows"},
+	"a job is snoozed each 30 s":             {waiting: 1, free: 4, started: 2, came: fresh},
+	"a backlog of jobs is taken and snoozed": {waiting: 1000, free: 2, started: 60, came: func(at time.Duration) time.Duration { return at/2 - time.Hour }, want: "grows"},
+	"no worker is there":                     {waiting: 3, away: true, want: "unserved grows"},
+	"no worker is there for nothing":         {away: true, came: func(at time.Duration) time.Duration { return at }},
+	"one of four attempts fails":             {waiting: 1, free: 1, started: 12, done: 9, failed: 3, came: fresh, want: "failing"},
+	"one of six attempts fails":              {waiting: 1, free: 1, started: 12, done: 10, failed: 2, came: fresh},
+	"all of few attempts fail":               {waiting: 1, free: 1, started: 1, failed: 1, came: fresh},
+	"a queue gets older and younger":         {waiting: 9, started: 6, done: 6, came: func(at time.Duration) time.Duration { return at.Truncate(8*time.Minute) - 10*time.Minute }},
 }
 
 // history returns the episode as a process reads it every 10 s.
 func (e episode) history() History {
 	return every(20*time.Minute, func(i int, s *QueueStatus) {
 		at := time.Duration(i) * 10 * time.Second
-		came := time.Duration(0)
-		if e.came != nil {
-			came = e.came(at)
-		}
-		s.Depth = queue.Depth{Waiting: e.waiting, Oldest: at - came, Paused: e.paused == 1}
+		s.Depth = queue.Depth{Waiting: e.waiting, Oldest: e.oldest(at), Paused: e.paused == 1}
+		s.Total.Succeeded, s.Total.Failed = int64(e.done*i/6), int64(e.failed*i/6)
 		s.Free = e.free
+		if e.away {
+			s.Workers, s.Slots = 0, 0
+		}
 	})
+}
+
+func (e episode) oldest(at time.Duration) time.Duration {
+	if e.came == nil {
+		return at
+	}
+	return at - e.came(at)
 }
 
 // series returns the episode as Prometheus scrapes it each minute: the metrics of queues from one
 // scrape job, those of two workers from another one.
 func (e episode) series(queue string) string {
-	var text strings.Builder
+	var text, oldest strings.Builder
+	for i := range 21 {
+		fmt.Fprintf(&oldest, "%g ", e.oldest(time.Duration(i)*time.Minute).Seconds())
+	}
+	workers := 1
+	if e.away {
+		workers = 0
+	}
 	for name, value := range map[string]string{
 		`skidway_queue_jobs{job="queues",queue="%s",state="waiting",priority="normal"}`: fmt.Sprint(e.waiting, "x20"),
 		`skidway_queue_paused{job="queues",queue="%s"}`:                                 fmt.Sprint(e.paused, "x20"),
 		`skidway_queue_free_slots{job="queues",queue="%s"}`:                             fmt.Sprint(e.free, "x20"),
+		`skidway_queue_workers{job="queues",queue="%s"}`:                                fmt.Sprint(workers, "x20"),
+		`skidway_queue_oldest_seconds{job="queues",queue="%s"}`:                         oldest.String(),
+		`skidway_queue_events_total{job="queues",queue="%s",event="done"}`:              fmt.Sprintf("5+%dx20", e.done),
+		`skidway_queue_events_total{job="queues",queue="%s",event="failed"}`:            fmt.Sprintf("6+%dx20", e.failed),
+		`skidway_queue_events_total{job="queues",queue="%s",event="discarded"}`:         "0x20",
 		`skidway_jobs_started_total{job="workers",instance="1",queue="%s",kind="a"}`:    fmt.Sprintf("7+%dx20", e.started),
 		`skidway_jobs_started_total{job="workers",instance="2",queue="%s",kind="a"}`:    "9x20",
 	} {
@@ -58,7 +88,7 @@ func (e episode) series(queue string) string {
 	return text.String()
 }
 
-func TestAlertAndJudgeOfStalledAgree(t *testing.T) {
+func TestAlertsAndJudgesAgree(t *testing.T) {
 	t.Parallel()
 	path, err := exec.Command("../scripts/promtool.sh").Output()
 	if err != nil {
@@ -92,27 +122,29 @@ func TestAlertAndJudgeOfStalledAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, e := range episodes {
-		judged := false
+		var judged []string
 		for _, diagnosis := range client.Diagnose(e.history()) {
-			judged = judged || diagnosis.Name == "stalled"
+			judged = append(judged, diagnosis.Name)
 		}
-		if judged != e.stalled {
-			t.Errorf("%s: judged stalled: %t, want %t", name, judged, e.stalled)
+		if got := strings.Join(judged, " "); got != e.want {
+			t.Errorf("%s: judged %q, want %q", name, got, e.want)
 		}
-		alerts := " []"
-		if e.stalled {
-			alerts = `
-          - exp_labels: {severity: problem, job: queues, queue: q}
-            exp_annotations: {summary: "queue q: jobs wait, workers have free slots, and nothing is taken"}`
+		text := &strings.Builder{}
+		fmt.Fprintf(text, "rule_files: [%q]\ntests:\n  - interval: 1m\n    input_series:\n%s    alert_rule_test:\n", rules, e.series("q"))
+		for _, row := range diagnoses {
+			fmt.Fprintf(text, "      - eval_time: 20m\n        alertname: Skidway%s\n        exp_alerts:", strings.ToUpper(row.Name[:1])+row.Name[1:])
+			if slices.Contains(judged, row.Name) {
+				fmt.Fprintf(text, "\n          - exp_labels: {severity: %s, job: queues, queue: q}\n            exp_annotations: {summary: \"queue q: %s\"}\n", row.Rank, row.summary)
+			} else {
+				text.WriteString(" []\n")
+			}
 		}
 		file := filepath.Join(t.TempDir(), "test.yaml")
-		text := fmt.Sprintf("rule_files: [%q]\ntests:\n  - interval: 1m\n    input_series:\n%s    alert_rule_test:\n      - eval_time: 20m\n        alertname: SkidwayStalled\n        exp_alerts:%s\n",
-			rules, e.series("q"), alerts)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
-			t.Errorf("%s: the alert: %v\n%s", name, err, out)
+			t.Errorf("%s: the alerts: %v\n%s", name, err, out)
 		}
 	}
 }

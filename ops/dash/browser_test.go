@@ -350,6 +350,8 @@ func testLive(t *testing.T, ctx context.Context) {
 	// Held, it does not change.
 	b.Do(chromedp.KeyEvent("p"))
 	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true"`)
+	b.Do(chromedp.Evaluate[chromedp.Void](`stay()`)) // as every ten minutes
+	b.Wait(`performance.getEntriesByType("resource").some(entry => entry.name.endsWith("/settings") && entry.responseStatus === 200)`)
 	// The search and the list of pages by keys.
 	b.Do(chromedp.KeyEvent("/"))
 	b.Wait(`document.activeElement.name === "q"`)

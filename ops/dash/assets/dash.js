@@ -211,7 +211,11 @@ const setHeld = now => {
   open()
 }
 
+// The session lasts as long as the page is open, also without a stream.
+const stay = () => { if (!source) fetch(body.dataset.base + '/settings', {method: 'HEAD'}).catch(() => {}) }
+
 if (hold) {
+  setInterval(stay, 600000)
   hold.dataset.live = hold.title
   hold.disabled = false
   hold.addEventListener('click', () => setHeld(!held))
