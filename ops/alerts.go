@@ -25,7 +25,7 @@ func events(name string, within time.Duration) string {
 func prometheusTime(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
 
 func (r Rule) unservedExpression() (string, time.Duration) {
-	return jobsWait + " > 0\nand " + gauge("workers") + " == 0", r.Within
+	return "(" + jobsWait + " > 0\n or " + gauge("overdue_seconds") + " > 0)\nand " + gauge("workers") + " == 0", r.Within
 }
 
 // minStarted is the shortest time in which attempts are counted that began: it must hold several

@@ -17,6 +17,7 @@ import (
 type episode struct {
 	waiting, free, paused int
 	away                  bool                                 // there is no worker
+	overdue               bool                                 // a delayed job has been due since the begin
 	started, done, failed int                                  // attempts each minute
 	came                  func(at time.Duration) time.Duration // when the oldest waiting job came
 	want                  string                               // the diagnoses at the end
@@ -33,6 +34,7 @@ var episodes = map[string]episode{
 	"a job is snoozed each 30 s":             {waiting: 1, free: 4, started: 2, came: fresh},
 	"a backlog of jobs is taken and snoozed": {waiting: 1000, free: 2, started: 60, came: func(at time.Duration) time.Duration { return at/2 - time.Hour }, want: "grows"},
 	"no worker is there":                     {waiting: 3, away: true, want: "unserved grows"},
+	"no worker makes delayed jobs ready":     {away: true, overdue: true, came: func(at time.Duration) time.Duration { return at }, want: "unserved"},
 	"no worker is there for nothing":         {away: true, came: func(at time.Duration) time.Duration { return at }},
 	"one of four attempts fails":             {waiting: 1, free: 1, started: 12, done: 9, failed: 3, came: fresh, want: "failing"},
 	"one of six attempts fails":              {waiting: 1, free: 1, started: 12, done: 10, failed: 2, came: fresh},
@@ -47,6 +49,9 @@ func (e episode) history() History {
 		s.Depth = queue.Depth{Waiting: e.waiting, Oldest: e.oldest(at), Paused: e.paused == 1}
 		s.Total.Succeeded, s.Total.Failed = int64(e.done*i/6), int64(e.failed*i/6)
 		s.Free = e.free
+		if e.overdue {
+			s.Depth.Delayed, s.Depth.NextDue = 1, began
+		}
 		if e.away {
 			s.Workers, s.Slots = 0, 0
 		}
@@ -67,9 +72,12 @@ func (e episode) series(queue string) string {
 	for i := range 21 {
 		fmt.Fprintf(&oldest, "%g ", e.oldest(time.Duration(i)*time.Minute).Seconds())
 	}
-	workers := 1
+	workers, overdue := 1, 0
 	if e.away {
 		workers = 0
+	}
+	if e.overdue {
+		overdue = 60
 	}
 	for name, value := range map[string]string{
 		`skidway_queue_jobs{job="queues",queue="%s",state="waiting",priority="normal"}`: fmt.Sprint(e.waiting, "x20"),
@@ -77,6 +85,7 @@ func (e episode) series(queue string) string {
 		`skidway_queue_free_slots{job="queues",queue="%s"}`:                             fmt.Sprint(e.free, "x20"),
 		`skidway_queue_workers{job="queues",queue="%s"}`:                                fmt.Sprint(workers, "x20"),
 		`skidway_queue_oldest_seconds{job="queues",queue="%s"}`:                         oldest.String(),
+		`skidway_queue_overdue_seconds{job="queues",queue="%s"}`:                        fmt.Sprintf("0+%dx20", overdue),
 		`skidway_queue_events_total{job="queues",queue="%s",event="done"}`:              fmt.Sprintf("5+%dx20", e.done),
 		`skidway_queue_events_total{job="queues",queue="%s",event="failed"}`:            fmt.Sprintf("6+%dx20", e.failed),
 		`skidway_queue_events_total{job="queues",queue="%s",event="discarded"}`:         "0x20",

@@ -74,7 +74,7 @@ func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	}
 	families := scrape(t, address)
 	for _, name := range []string{
-		"skidway_jobs_started_total", "skidway_job_wait_seconds", "skidway_queue_jobs", "skidway_queue_oldest_seconds", "skidway_queue_paused",
+		"skidway_jobs_started_total", "skidway_job_wait_seconds", "skidway_queue_jobs", "skidway_queue_oldest_seconds", "skidway_queue_overdue_seconds", "skidway_queue_paused",
 		"skidway_queue_events_total", "skidway_redis_up", "skidway_queues_up", "go_goroutines", "process_start_time_seconds",
 	} {
 		if families[name] == nil {

@@ -45,6 +45,7 @@
 //
 //	skidway_queue_jobs{queue,state,priority}   number of jobs
 //	skidway_queue_oldest_seconds{queue}        age of the first waiting job
+//	skidway_queue_overdue_seconds{queue}       time since the first delayed job was due
 //	skidway_queue_paused{queue}                0 or 1
 //	skidway_queue_workers{queue}               living workers that serve it
 //	skidway_queue_slots{queue}                 of those that are neither quiet nor stopping

@@ -20,8 +20,8 @@ const ReadTimeout = 5 * time.Second
 // Queues is a [prometheus.Collector] of all queues in a Redis. One process should export them, see
 // the package's documentation. It is safe for concurrent use.
 type Queues struct {
-	client                                                   *queue.Client
-	jobs, oldest, paused, workers, slots, free, events, isUp *prometheus.Desc
+	client                                                            *queue.Client
+	jobs, oldest, overdue, paused, workers, slots, free, events, isUp *prometheus.Desc
 }
 
 // NewQueues returns the metrics of the queues in the client's Redis.
@@ -33,6 +33,7 @@ func NewQueues(client *queue.Client) *Queues {
 		client:  client,
 		jobs:    desc("queue_jobs", "Jobs by state and, where they are waiting or active, by priority.", "queue", "state", "priority"),
 		oldest:  desc("queue_oldest_seconds", "Time that the first waiting job has been in its line.", "queue"),
+		overdue: desc("queue_overdue_seconds", "Time since the first delayed job was due, which workers make ready.", "queue"),
 		paused:  desc("queue_paused", "1 while the queue is paused.", "queue"),
 		workers: desc("queue_workers", "Living workers that serve the queue.", "queue"),
 		slots:   desc("queue_slots", "Slots of the workers that serve the queue and are neither quiet nor stopping.", "queue"),
@@ -44,7 +45,7 @@ func NewQueues(client *queue.Client) *Queues {
 
 // Describe implements [prometheus.Collector].
 func (q *Queues) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.workers, q.slots, q.free, q.events, q.isUp} {
+	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.overdue, q.paused, q.workers, q.slots, q.free, q.events, q.isUp} {
 		out <- d
 	}
 }
@@ -127,6 +128,11 @@ func (q *Queues) collectOne(ctx context.Context, name string, out chan<- prometh
 		gauge(q.jobs, float64(n), string(state), "")
 	}
 	gauge(q.oldest, depth.Oldest.Seconds())
+	overdue := 0.0
+	if !depth.NextDue.IsZero() {
+		overdue = max(0, depth.Time.Sub(depth.NextDue).Seconds())
+	}
+	gauge(q.overdue, overdue)
 	paused := 0.0
 	if depth.Paused {
 		paused = 1
