@@ -54,7 +54,7 @@ func TestNextBeatComesBeforeTheFirstLateLeaseMustBeRecovered(t *testing.T) {
 		const interval, late = 9 * time.Second, 12 * time.Second
 		want := func(what string, got, want time.Duration) {
 			t.Helper()
-			if got > want || got < want-2*time.Second {
+			if got > want+100*time.Millisecond || got < want-2*time.Second { // the embedded server has a clock of its own
 				t.Errorf("%s: the next beat comes in %v, want %v", what, got, want)
 			}
 		}

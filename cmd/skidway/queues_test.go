@@ -247,7 +247,7 @@ func TestRetentionIsShownAndSet(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 	d.ends(d.run("queues", "retention", "mail", "--defaults"), cli.ExitUsage, "Set the limits of queue mail")
-	if o := d.must("audit", "-o", "csv"); strings.Count(o.stdout, ",retention,mail,") != 8 || !strings.Contains(o.stdout, "--dead-jobs=20") {
+	if o := d.must("audit", "-o", "csv"); strings.Count(o.stdout, ",retention,mail,") != 6 || !strings.Contains(o.stdout, "--dead-jobs=20") {
 		t.Errorf("%s", o.stdout)
 	}
 }

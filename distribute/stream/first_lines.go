@@ -7,7 +7,7 @@ import (
 
 var (
 	objectsHead = regexp.MustCompile(`^[\s\x00\x{feff}]*(\[\s*\{\s*"|\[\s*\]\s*$|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*(\{|\]\s*\}\s*$)|\{[ \t\r]*\n\s*")`)
-	arrayHead   = regexp.MustCompile(`^(\[\s*\{\s*"|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*\{\s*"|\{\s*"(messageType|owner)".{1,800},\s*"logEvents"\s*:\s*\[)`)
+	arrayHead   = regexp.MustCompile(`^(\[\s*\{\s*"|\{\s*"([rR]ecords|events)"\s*:\s*\[\s*\{\s*"|\{\s*"(messageType|owner)".+,\s*"logEvents"\s*:\s*\[)`)
 )
 
 // joint is what may be the end of an object and the begin of the next one in its line.

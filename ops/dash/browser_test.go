@@ -399,7 +399,7 @@ func testStreams(t *testing.T, ctx context.Context) {
 	for range 4 {
 		f.await(f.stream(b.server, "/"), "event: change")
 	}
-	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true" && document.getElementById("news-text").textContent === document.getElementById("news-text").dataset.ended && !document.getElementById("news").hidden`)
+	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true" && document.getElementById("news-text").textContent === document.getElementById("news").dataset.many && !document.getElementById("news").hidden`)
 	b.awaitStreams(4)
 	b.Check("held page")
 }
