@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // readUndecided reads a byte behind a { or [ that may begin an object or an array. It returns the index of
@@ -210,9 +209,9 @@ func isRecords(first, second []byte) bool {
 		cut := min(n, len(first))
 		first, second = first[cut:], second[n-cut:]
 	}
-	return recordsKey.MatchString(string(first) + string(second))
+	return recordsKey().MatchString(string(first) + string(second))
 }
 
 const maxRecordsKey = 64
 
-var recordsKey = regexp.MustCompile(`^\{\s*"([rR]ecords|events)"\s*:\s*$|,\s*"logEvents"\s*:\s*$`)
+var recordsKey = pattern(`^\{\s*"([rR]ecords|events)"\s*:\s*$|,\s*"logEvents"\s*:\s*$`)
