@@ -223,7 +223,7 @@ func sameJSON(t testing.TB, a, b []byte) bool {
 
 // FuzzRedact compares the view of JSON with one that is made from the decoded values.
 func FuzzRedact(f *testing.F) {
-	for _, text := range []string{`{"a":[1,{"token":{"b":"]}"}}],"TOKEN":-1.5e3}`, `{"t\u006fken":"\"","a":"token"}`, `["token",{"a":null}]`, `"x"`} {
+	for _, text := range []string{`{"a":[1,{"token":{"b":"]}"}}],"TOKEN":-1.5e3}`, `{"t\u006fken":"\"","a":"token"}`, `["token",{"a":null}]`, `"x"`, `["token",{"a":1e400}]`} {
 		f.Add([]byte(text))
 	}
 	client, err := ops.NewClient(nil, &ops.Config{Redact: ops.Redact{Keys: []string{"token"}}})
@@ -236,11 +236,11 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		var got, want any
+		if err := json.Unmarshal(args, &want); err != nil {
+			t.Skip() // a number is out of range
+		}
 		if err := json.Unmarshal(view, &got); err != nil {
 			t.Fatalf("%s becomes %s: %v", args, view, err)
-		}
-		if err := json.Unmarshal(args, &want); err != nil {
-			t.Skip()
 		}
 		if want = hide(want); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s becomes %s", args, view)
