@@ -79,21 +79,38 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 	}
 }
 
+// A deletionHook looks at the commands that begin to delete a channel, by closing its window.
+type deletionHook struct {
+	deletions int
+	bounded   bool // they had a deadline
+}
+
+func (h *deletionHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *deletionHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		if slices.Equal(command.Args()[min(2, len(command.Args())):], []any{"window", 0}) {
+			_, bounded := ctx.Deadline()
+			h.deletions, h.bounded = h.deletions+1, h.bounded || bounded
+		}
+		return next(ctx, command)
+	}
+}
+
+func (h *deletionHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // A Redis that takes long to delete what a batch has left in it fails no batch.
 func TestBatchWaitsForASlowDeletion(t *testing.T) {
 	t.Parallel()
 	lines := content(1, 200)
 	db := redistest.Open(t, redistest.URL(t))
-	deletions := 0
-	db.AddHook(&commandHook{func(command redis.Cmder, _ error) {
-		if slices.Equal(command.Args()[min(2, len(command.Args())):], []any{"window", 0}) {
-			deletions++
-			time.Sleep(11 * time.Second)
-		}
-	}})
+	hook := &deletionHook{}
+	db.AddHook(hook)
 	result, err := distribute.NewBatch(handle.New(db), countryDay(t), nil).Run(t.Context(), []string{write(t, t.TempDir(), "a.log", lines)})
-	if err != nil || deletions != 1 {
-		t.Fatalf("%v, %d deletions", err, deletions)
+	if err != nil || hook.deletions != 1 || hook.bounded {
+		t.Fatalf("%v, %+v", err, hook)
 	}
 	same(t, countsOf(result.Report), reference(t, lines))
 }

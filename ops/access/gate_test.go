@@ -30,8 +30,8 @@ type site struct {
 	sync.WaitGroup
 }
 
-// newSite returns a server behind a gate with a page of the login. It answers with what the handler
-// is told.
+// newSite returns a server behind a gate with a page of the login. It answers with what the gate passed
+// to the handler.
 func newSite(t testing.TB, config GateConfig) *site {
 	s := &site{fixture: newFixture(t, redistest.DB(t))}
 	s.start(config)

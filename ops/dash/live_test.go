@@ -98,9 +98,10 @@ func TestEveryLivePageHasAStream(t *testing.T) {
 	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
 	f.must(err)
 	f.must(channel.Subscribe(t.Context(), "countries", ""))
+	length := time.Minute
 	beat := func(concurrency int) {
 		t.Helper()
-		_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: "worker-1", Length: time.Minute, Info: &queue.PoolInfo{Name: "worker-1", Queues: []string{"mail"}, Concurrency: concurrency}})
+		_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: "worker-1", Length: length, Info: &queue.PoolInfo{Name: "worker-1", Queues: []string{"mail"}, Concurrency: concurrency}})
 		f.must(err)
 	}
 	beat(2)
@@ -114,7 +115,7 @@ func TestEveryLivePageHasAStream(t *testing.T) {
 	f.await(f.stream(server.URL, "/operations"), `"as_of"`)
 	beat(3)
 	f.await(workers, `"held worker-1":"0 of 3"`)
-	time.Sleep(time.Second)
+	length = 2 * time.Minute
 	beat(3)
 	f.await(workers, `"time lease worker-1":"`) // it was renewed
 	f.await(f.stream(server.URL, "/redis"), `"findings":["`)

@@ -36,7 +36,7 @@ type workerRow struct {
 	Served  []ServedQueue
 	Longest time.Duration // that it has held a job
 	Odd     bool          // whether its version is not that of most
-	Why     string        // it can't be told anything
+	Why     string        // no signal can be sent to it
 }
 
 // LongestText returns how long the worker has held one of its jobs.
@@ -209,7 +209,7 @@ func (p *page) NameOf(worker *ops.Worker) string {
 	return words.T("workers.unnamed")
 }
 
-// signals are what a worker can be told.
+// signals are the words that can be sent to a worker.
 var signals = map[string]queue.SignalKind{"quiet": queue.SignalQuiet, "stop": queue.SignalStop}
 
 // signalWorker is the action that makes a worker quiet or stops it.

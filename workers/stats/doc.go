@@ -22,7 +22,7 @@
 //   - writes that Redis has lost, as in a failover,
 //   - a write without an answer within 30 minutes after it was first tried,
 //   - jobs that were added before the first sample of a queue, within a minute after a pool
-//     first served it: nobody knows in which minute they came.
+//     first served it: Redis has their number, but not the minute of each.
 //
 // The time is that of Redis. Counts belong to the minute in the middle of the interval in which a
 // pool counted them.

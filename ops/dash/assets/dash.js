@@ -55,7 +55,7 @@ const busy = () => document.querySelector('[popover]:popover-open, tbody :checke
 
 const setValue = (element, text) => {
   if (element.textContent === text) return
-  if (element.hidden) return say(news.dataset.changed)
+  if (element.hidden) return say(news.dataset.changed) // of what is not live: a load shows it
   element.textContent = text
   element.classList.toggle('dim', text === '0' || text === '–')
   if (still || first || element.closest('dd + dd, .need')) return // ages would always flash

@@ -86,8 +86,8 @@ func NotAudited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changeKey{}, nil)
 }
 
-// BeginChange writes the entry of the audit before a change of a number of jobs, 0 for other changes. With an error nothing
-// must be changed.
+// BeginChange writes the entry of the audit before a change of a number of jobs, 0 for other changes.
+// With an error nothing must be changed.
 func BeginChange(ctx context.Context, count int) (err error) {
 	change, ok := ctx.Value(changeKey{}).(*change)
 	if !ok || change.audit == nil {
