@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -173,7 +172,7 @@ func (r *fileRead) read(ctx context.Context) {
 		for _, c := range r.counts {
 			c.scan.seek(from)
 		}
-		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated, stream.Idle{Interval: r.worker.config.CommitInterval / 4, Do: r.idle})
+		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.files, stream.Idle{Interval: r.worker.config.CommitInterval / 4, Do: r.idle})
 		var starved *starvedError
 		var inUse *stream.WindowsInUseError
 		var rest *restError
@@ -384,5 +383,5 @@ func (r *fileRead) releaseAll() {
 	r.counts = nil
 }
 
-// saturated reports whether every processor has a file to count.
-func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
+// files returns the number of files that are counted now.
+func (w *Worker) files() int { return int(w.active.Load()) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync/atomic"
 
 	"skidway/distribute/stream"
@@ -132,19 +133,24 @@ func (s *fileScan) reached() (resume int64, behind inside) {
 }
 
 // scanFile reads and decompresses an upload, from a checkpoint on, into w. It returns the
-// error that ended the content, nil at its regular end.
-func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, w io.Writer, checkpoints []*stream.Checkpoints, saturated func() bool, idle stream.Idle) error {
+// error that ended the content, nil at its regular end. files returns the number of files that
+// the process reads: each keeps one processor inflating and another one counting, as long as
+// there are enough.
+func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, w io.Writer, checkpoints []*stream.Checkpoints, files func() int, idle stream.Idle) error {
 	if err := upload.codec.Check(); err != nil {
 		return &refusal{err}
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	options := stream.Decoding{MaxWindow: upload.maxWindow, Windows: upload.windows, Checkpoints: checkpoints}
+	processors := runtime.GOMAXPROCS(0)
+	busy := func() bool { return files() >= processors }
+	spare := func() bool { return 2*files() < processors }
+	options := stream.Decoding{MaxWindow: upload.maxWindow, Windows: upload.windows, Idle: spare, Checkpoints: checkpoints}
 	inflate := func(to stream.Sink) error {
 		content.BeforeWait(to.Flush)
 		return upload.codec.CopyContent(to, content, from, options)
 	}
-	return stream.Pipeline(w, inflate, saturated, content.Cancel, idle)
+	return stream.Pipeline(w, inflate, busy, content.Cancel, idle)
 }
 
 // Write counts the next block of the content, and commits a part if one is due. Its error

@@ -23,6 +23,10 @@ type Decoding struct {
 	// no room, the error is a WindowsInUseError.
 	Windows *Windows
 
+	// Idle reports whether a processor has nothing else to do: then several members of gzip data
+	// are inflated at the same time. If it is nil, they never are. See [inflate.Reader.SetIdle].
+	Idle func() bool
+
 	// Checkpoints receive the checkpoints of compressed data. All have the same interval.
 	Checkpoints []*Checkpoints
 }
@@ -89,6 +93,7 @@ func newGzipReader(source io.Reader, from Checkpoint, options Decoding) (io.Read
 	if err != nil {
 		return nil, err
 	}
+	reader.SetIdle(options.Idle)
 	if len(options.Checkpoints) > 0 {
 		reader.SetCheckpoints(options.Checkpoints[0].interval, func(c *inflate.Checkpoint) { options.save(gzipCheckpoint(c)) })
 	}

@@ -51,3 +51,27 @@ func BenchmarkReaders(b *testing.B) {
 		}
 	}
 }
+
+// One operation is a file of about 20 MB of log lines in members of 64 KB, as bgzip makes them.
+func BenchmarkMembers(b *testing.B) {
+	var lines bytes.Buffer
+	if err := samplelog.Lines(&lines, samplelog.Options{Lines: 100_000, Seed: 1}); err != nil {
+		b.Fatal(err)
+	}
+	packed := blocks(b, lines.Bytes(), 65_280)
+	for _, parallel := range []bool{false, true} {
+		b.Run(fmt.Sprintf("parallel=%v", parallel), func(b *testing.B) {
+			b.SetBytes(int64(lines.Len()))
+			for b.Loop() {
+				r, err := inflate.NewReader(bytes.NewReader(packed))
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.SetIdle(func() bool { return parallel })
+				if n, err := r.WriteTo(io.Discard); n != int64(lines.Len()) || err != nil {
+					b.Fatalf("%d bytes, %v", n, err)
+				}
+			}
+		})
+	}
+}

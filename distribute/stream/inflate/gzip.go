@@ -1,6 +1,7 @@
 package inflate
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -26,6 +27,13 @@ type Reader struct {
 	offset  int64  // of the content, in the file's content, after content
 	content []byte // not read yet
 	err     error  // after content
+	between bool   // the next byte is that of a header
+	padded  bool   // the last member was, to the end of the file
+
+	idle   func() bool   // nil: members are read one after the other
+	serial int           // number of members that are read so before others are tried in parallel
+	ahead  *bufio.Reader // what the decoder reads, once there was a second member
+	joined []byte        // memory of readAhead
 
 	save           func(*Checkpoint) // nil: there are no checkpoints
 	interval       int64
@@ -58,7 +66,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 func (r *Reader) WriteTo(w io.Writer) (sum int64, err error) {
 	borrower, lends := w.(Borrower)
 	if lends && r.decoder.lending == nil {
-		r.decoder.lending = newLending()
+		r.decoder.lending = newLending(maxWindows)
 	}
 	for {
 		if len(r.content) > 0 {
@@ -78,6 +86,12 @@ func (r *Reader) WriteTo(w io.Writer) (sum int64, err error) {
 		if r.err != nil {
 			return sum, r.err
 		}
+		if r.between && r.idle != nil && r.idle() && r.serial == 0 {
+			n, err := r.writeMembers(w)
+			if sum += n; err != nil {
+				return sum, err
+			}
+		}
 		r.next()
 	}
 }
@@ -88,8 +102,13 @@ func (r *Reader) write(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// next decompresses content, or moves to the next member.
+// next decompresses content, or ends a member.
 func (r *Reader) next() {
+	if r.between {
+		if r.err = r.readNextHeader(); r.err != nil {
+			return
+		}
+	}
 	r.checkpoint()
 	content, err := r.decoder.next()
 	r.content = content
@@ -102,8 +121,7 @@ func (r *Reader) next() {
 	r.err = err
 }
 
-// endMember checks the trailer of a member and begins the next one. It returns io.EOF if
-// there is none.
+// endMember checks the trailer of a member. It returns io.EOF if it is the last one.
 func (r *Reader) endMember() error {
 	var trailer [8]byte
 	for i := range trailer {
@@ -115,19 +133,25 @@ func (r *Reader) endMember() error {
 	if binary.LittleEndian.Uint32(trailer[:]) != r.crc || binary.LittleEndian.Uint32(trailer[4:]) != r.size {
 		return ErrChecksum
 	}
-	padded := false
 	next, err := r.decoder.readByte()
 	for ; err == nil && next == 0; next, err = r.decoder.readByte() {
-		padded = true
+		r.padded = true
 	}
 	switch {
 	case err != nil:
 		return err
-	case padded:
+	case r.padded:
 		return ErrTrailing
 	}
 	r.decoder.pos-- // it is the first byte of a header
-	err = r.readHeader()
+	r.between, r.serial = true, max(r.serial-1, 0)
+	return nil
+}
+
+// readNextHeader reads the header of a member behind another one.
+func (r *Reader) readNextHeader() error {
+	r.between = false
+	err := r.readHeader()
 	if errors.Is(err, ErrHeader) {
 		return ErrTrailing
 	}

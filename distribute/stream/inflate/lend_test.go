@@ -46,15 +46,18 @@ func TestLentContentStaysUntilItsRelease(t *testing.T) {
 			_, _ = w.Write(piece)
 			_ = w.Close()
 		}
-		r, err := NewReader(&packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got lateReader
-		n, err := r.WriteTo(&got)
-		got.readAll()
-		if n != int64(len(content)) || err != nil || !bytes.Equal(got.Bytes(), content) {
-			t.Errorf("%s: %d bytes of %d, %v", name, n, len(content), err)
+		for _, parallel := range []bool{false, true} {
+			r, err := NewReader(bytes.NewReader(packed.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.SetIdle(func() bool { return parallel })
+			var got lateReader
+			n, err := r.WriteTo(&got)
+			got.readAll()
+			if n != int64(len(content)) || err != nil || !bytes.Equal(got.Bytes(), content) {
+				t.Errorf("%s, in parallel %v: %d bytes of %d, %v", name, parallel, n, len(content), err)
+			}
 		}
 	}
 }
