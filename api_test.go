@@ -6,11 +6,11 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+
+	"skidway/internal/processtest"
 )
 
 // publicErrors are aliases of error types whose doc comments list their fields.
@@ -70,17 +70,10 @@ func TestInternalTypesOfADeclarationAreFound(t *testing.T) {
 // importPublic returns the packages that other modules may import.
 func importPublic(t *testing.T) []*types.Package {
 	t.Helper()
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}"}
-	if built, ok := debug.ReadBuildInfo(); ok && slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race") // so it compiles nothing anew
-	}
-	output, err := exec.Command("go", append(args, "./...")...).Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	output := processtest.ListCompiled(t, "{{.ImportPath}} {{.Name}} {{.Export}}")
 	exports := map[string]string{}
 	var public []string
-	for line := range strings.Lines(string(output)) {
+	for line := range strings.Lines(output) {
 		words := strings.Fields(line)
 		if len(words) < 3 {
 			continue // package unsafe has no export data

@@ -10,13 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 )
 
@@ -80,13 +80,10 @@ func scanLua(t *testing.T, folder string, names []string, sent map[string]string
 // but the benchmarks, this one, and those for tests.
 func scanGo(t *testing.T, names []string, sent map[string]string) {
 	t.Helper()
-	output, err := exec.Command("go", "list", "-export", "-deps", "-f",
-		"{{.ImportPath}}\t{{.Export}}\t{{if not .DepOnly}}{{range .GoFiles}} {{$.Dir}}/{{.}}{{end}}{{end}}", "skidway/...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	output := processtest.ListCompiled(t,
+		"{{.ImportPath}}\t{{.Export}}\t{{if not .DepOnly}}{{range .GoFiles}} {{$.Dir}}/{{.}}{{end}}{{end}}")
 	exports, sources := map[string]string{}, map[string][]string{}
-	for line := range strings.Lines(string(output)) {
+	for line := range strings.Lines(output) {
 		fields := strings.Split(line, "\t")
 		exports[fields[0]] = fields[1]
 		if path := fields[0]; path != "skidway/internal/doctor" && !strings.HasSuffix(path, "test") {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,22 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	c.Env = append(os.Environ(), Environment)
 	redistest.EndWithParent(c)
 	return c
+}
+
+// ListCompiled runs go list with a format for the module's packages and all that they import, which have
+// their export data then. With the race detector it takes that of the tests, and compiles nothing
+// anew.
+func ListCompiled(t testing.TB, format string) string {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-f", format}
+	if built, ok := debug.ReadBuildInfo(); ok && slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	output, err := exec.Command("go", append(args, "skidway/...")...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return string(output)
 }
 
 // A Process is one run of the program. All methods are safe for concurrent use.

@@ -9,7 +9,7 @@ fi
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-go build -o "$folder/skidway" ./cmd/skidway
+go build -race -o "$folder/skidway" ./cmd/skidway # as the tests and the other checks do: nothing is compiled twice
 for name in $("$folder/skidway" debug script); do
 	mkdir -p "$folder/lua/${name%/*}"
 	"$folder/skidway" debug script "$name" >"$folder/lua/$name.lua"
