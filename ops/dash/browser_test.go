@@ -96,9 +96,6 @@ func (b *browser) theme(name string) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.cookie = "skidway-view=zone=UTC&theme=` + name + `; path=` + mounted + `/"`))
 }
 
-// hostile is a text that would run as a script, if it were not escaped.
-const hostile = `"><img src=x onerror="window.hit=1"><script>window.hit=1</script>`
-
 // fill adds jobs in many states, with hostile texts wherever a client can write one.
 func (f *fixture) fill() (dead, delayed string) {
 	f.Helper()
@@ -127,8 +124,8 @@ func TestInABrowser(t *testing.T) {
 	t.Run("visible pages have streams", func(t *testing.T) { testStreams(t, ctx) })
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"pages are accessible and safe": testPages, "the map of counts changes in place": testMap, "an operator finds an error at night": testNight, "a flow of clicks retries jobs": testFlow,
-		"every action is done without script": testActions,
-		"the sign-in page is accessible":      testLogin,
+		"every action is done without script": testActions, "texts of Redis do not run": testHostile,
+		"the sign-in page is accessible": testLogin,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

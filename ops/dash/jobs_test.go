@@ -2,7 +2,6 @@ package dash_test
 
 import (
 	"context"
-	"encoding/json"
 	"html"
 	"io"
 	"net/http"
@@ -14,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -170,24 +167,6 @@ func TestJobsThatHaveLeftTheirStateAreNotChanged(t *testing.T) {
 	f.want(f.follow(f.post("/jobs/"+ids[0]+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
 }
 
-func TestExportsQuoteWhatLooksLikeAFormula(t *testing.T) {
-	t.Parallel()
-	f := setup(t, redistest.DB(t))
-	f.add("mail", "email.send", `=cmd|'/c calc'!A1`, queue.Options{})
-	f.add("mail", "email.send", `{"n":9007199254740993}`, queue.Options{})
-	csv := f.get("/jobs/export?queue=mail&format=csv")
-	f.want(csv, http.StatusOK, "id,queue,state,kind", ",'=cmd|'/c calc'!A1", `"{""n"":9007199254740993}"`)
-	if csv.Header.Get("Content-Disposition") != `attachment; filename="jobs.csv"` {
-		t.Errorf("the headers are %v", csv.Header)
-	}
-	lines := f.get("/jobs/export?queue=mail&format=ndjson")
-	f.want(lines, http.StatusOK, `"args":{"n":9007199254740993}`, `"args":"=cmd|'/c calc'!A1"`)
-	if strings.Count(lines.body, "\n") != 2 {
-		t.Errorf("the lines are %s", lines.body)
-	}
-	f.want(f.get("/jobs/export?queue=mail&format=xml"), http.StatusBadRequest)
-}
-
 func TestExportThatIsNotCompleteSaysSo(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
@@ -316,34 +295,6 @@ func TestMessageOfAnyLengthIsShown(t *testing.T) {
 		t.Errorf("the cookie has %d bytes", size)
 	}
 	f.want(f.follow(a), http.StatusOK, "Not done: &lt;&lt;&lt;")
-}
-
-func TestTextsOfHandlersAreEscaped(t *testing.T) {
-	t.Parallel()
-	f := setup(t, redistest.DB(t))
-	id := f.add("mail", "email.send", `{}`, queue.Options{Headers: map[string]string{"trace": attack}})
-	pool, err := f.queues.ForPool("mail")
-	f.must(err)
-	lease, err := pool.NewLease("w.1", time.Hour)
-	f.must(err)
-	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1000})
-	f.must(err)
-	progress, err := json.Marshal(attack)
-	f.must(err)
-	f.must(pool.SetProgress(t.Context(), fetched.Jobs[0], progress))
-	f.must(f.redis.HSet(t.Context(), f.redis.Prefix()+":{mail:0}:logs", strings.TrimPrefix(id, "mail:0:"), attack+"\n").Err())
-	// Another program adds a job of a kind that Skidway refuses.
-	other, err := f.redis.XAdd(t.Context(), &redis.XAddArgs{Stream: f.redis.Prefix() + ":{mail:0}:2:normal:fresh", Values: []any{"kind", attack, "args", attack}}).Result()
-	f.must(err)
-	for path, times := range map[string]int{"/jobs/" + id: 3, "/jobs/mail:0:n" + other: 1, "/jobs?queue=mail": 1} {
-		page := f.get(path)
-		if f.want(page, http.StatusOK); strings.Contains(page.body, "<script>alert") || strings.Contains(page.body, "<img") {
-			t.Errorf("%s: %s", path, page.body)
-		}
-		if got := strings.Count(page.body, "onerror=alert"); got < times {
-			t.Errorf("%s shows it %d times, want at least %d", path, got, times)
-		}
-	}
 }
 
 func TestQuestionOfTickedJobsLooksAtThem(t *testing.T) {
