@@ -48,3 +48,22 @@ func auditPage(p *page) error {
 	p.Data = data
 	return nil
 }
+
+// who returns the name of the principal as it stands in the audit: that of a token is no user's.
+func (p *page) who() string { return access.NewEntry(p.ctx(), "", "").Who }
+
+// audited makes a change, with entries of the audit before and after it. Without the first one
+// nothing is changed.
+func (p *page) audited(action, name, filter string, count int, change func() error) error {
+	entry := access.NewEntry(p.ctx(), action, name)
+	entry.Filter, entry.Count = filter, count
+	end, err := p.dash.audit.Begin(p.ctx(), entry)
+	if err != nil {
+		return err
+	}
+	err = change()
+	if failed := end(err, count); failed != nil {
+		p.dash.config.Logger.Error("the audit has no entry of the end of a change", "action", action, "queue", name, "error", failed)
+	}
+	return err
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"skidway/ops"
-	"skidway/ops/access"
 	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
 	"skidway/queue"
@@ -243,23 +242,4 @@ func resumeQueue(p *page) (string, message, error) {
 	}
 	err = p.audited("resume", q.Name(), "", 0, func() error { return q.Resume(p.ctx()) })
 	return queuePath(q.Name(), ""), done("queue.resumed", q.Name()), err
-}
-
-// who returns the name of the principal as it stands in the audit: that of a token is no user's.
-func (p *page) who() string { return access.NewEntry(p.ctx(), "", "").Who }
-
-// audited makes a change, with entries of the audit before and after it. Without the first one
-// nothing is changed.
-func (p *page) audited(action, name, filter string, count int, change func() error) error {
-	entry := access.NewEntry(p.ctx(), action, name)
-	entry.Filter, entry.Count = filter, count
-	end, err := p.dash.audit.Begin(p.ctx(), entry)
-	if err != nil {
-		return err
-	}
-	err = change()
-	if failed := end(err, count); failed != nil {
-		p.dash.config.Logger.Error("the audit has no entry of the end of a change", "action", action, "queue", name, "error", failed)
-	}
-	return err
 }
