@@ -124,7 +124,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("visible pages have streams", func(t *testing.T) { testStreams(t, ctx) })
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"pages are accessible and safe": testPages, "the map of counts changes in place": testMap, "an operator finds an error at night": testNight, "a flow of clicks retries jobs": testFlow,
-		"every action is done without script": testActions, "texts of Redis do not run": testHostile,
+		"every action is done without script": testActions, "every action is for its roles": testRoles, "texts of Redis do not run": testHostile,
 		"the sign-in page is accessible": testLogin,
 	} {
 		t.Run(name, func(t *testing.T) {
