@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"skidway"
 	"skidway/internal/filter"
 	"skidway/internal/rdb"
@@ -64,6 +66,8 @@ type Question struct {
 	Change
 	Count   int
 	AtLeast bool      // whether Count is only a part of them, because counting took longer than 2 s
+	Looked  int       // number of jobs that were read to count them; zero without a filter
+	Of      int       // number of jobs in the state, then; zero if it is not known
 	AsOf    time.Time // by the clock of the queue's Redis: jobs that come into the state later are left alone
 
 	// ID is that of the operation to begin; empty means a new one. Request is a digest of what asks
@@ -75,10 +79,15 @@ type Question struct {
 // String returns the number of jobs in words, such as "at least 1,200 dead jobs".
 func (q *Question) String() string {
 	text := Plural(q.Count, string(q.State)+" job")
-	if q.AtLeast {
-		text = "at least " + text
+	switch {
+	case !q.AtLeast:
+		return text
+	case q.Count > 0:
+		return "at least " + text
+	case q.Of > 0:
+		return fmt.Sprintf("%s jobs (none found yet, in %s of %s)", q.State, humanize.Comma(int64(q.Looked)), humanize.Comma(int64(q.Of)))
 	}
-	return text
+	return string(q.State) + " jobs (none found yet)"
 }
 
 // Errors of operations.
@@ -149,7 +158,7 @@ func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) 
 	}
 	// The jobs that came in the millisecond of this time count too, so the next one must have
 	// begun when they are counted: no more jobs are changed than that.
-	asked := &Question{Change: change, AsOf: before.Time.Add(time.Millisecond)}
+	asked := &Question{Change: change, AsOf: before.Time.Add(time.Millisecond), Of: InState(before, change.State)}
 	if err := rdb.Sleep(ctx, time.Millisecond); err != nil {
 		return nil, err
 	}
@@ -176,7 +185,7 @@ func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) 
 		if found, more, err = r.read(ctx); err != nil {
 			return nil, err
 		}
-		asked.Count += len(found)
+		asked.Count, asked.Looked = asked.Count+len(found), r.examined
 	}
 	return asked, nil
 }

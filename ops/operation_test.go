@@ -371,8 +371,15 @@ func TestCountingEndsAfterItsTime(t *testing.T) {
 	at := time.Unix(5, 0)
 	f.client.SetClock(func() time.Time { at = at.Add(1500 * time.Millisecond); return at })
 	asked := f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`})
-	if !asked.AtLeast || asked.Count == 0 || asked.Count >= 20 || asked.String() != fmt.Sprintf("at least %d dead jobs", asked.Count) {
+	if !asked.AtLeast || asked.Count == 0 || asked.Count >= 20 || asked.Looked != asked.Count || asked.Of != 20 || asked.String() != fmt.Sprintf("at least %d dead jobs", asked.Count) {
 		t.Errorf("the question is %s: %+v", asked, asked)
+	}
+	asked = f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind == "x"`})
+	if !asked.AtLeast || asked.Count != 0 || asked.Looked == 0 || asked.String() != fmt.Sprintf("dead jobs (none found yet, in %d of 20)", asked.Looked) {
+		t.Errorf("the question is %s: %+v", asked, asked)
+	}
+	if asked.Looked, asked.Of = 0, 0; asked.String() != "dead jobs (none found yet)" { // of a server that does not say it
+		t.Errorf("the question is %s", asked)
 	}
 }
 

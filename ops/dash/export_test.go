@@ -1,6 +1,11 @@
 package dash
 
-import "time"
+import (
+	"time"
+
+	"skidway/ops"
+	"skidway/queue"
+)
 
 // SetCheckEvery sets how often sessions of open streams are checked.
 func (d *Dash) SetCheckEvery(every time.Duration) { d.checkEvery = every }
@@ -12,3 +17,13 @@ func Patterns() (patterns []string) {
 	}
 	return patterns
 }
+
+// Words returns the title, the button and the other words of a question about all jobs that match.
+func Words(asked *ops.Question) (title, button, looked string) {
+	d := questionData{Do: asked.Do, Queue: asked.Queue, State: asked.State, Asked: asked}
+	d.setAsked()
+	return d.Title, d.Button, d.Looked
+}
+
+// Progress returns how many jobs an operation has changed, in words.
+func Progress(op queue.Operation) string { return changedText(op) }

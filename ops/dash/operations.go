@@ -42,7 +42,7 @@ func operationsPage(p *page) error {
 			row.Badge.Class = ""
 		}
 		row.Badge = p.LiveBadge("operation "+op.ID, row.Badge)
-		row.Looked = p.Val("changed "+op.ID, words.T("operations.changed", op.Changed, op.Count))
+		row.Looked = p.Val("changed "+op.ID, changedText(op))
 		row.Share = p.LiveBar("changed "+op.ID, chart.Share("", float64(op.Changed+op.Left), float64(op.Count), false))
 		row.Why = p.WhyNot(string(rightFor(op.Do)), op.Queue)
 		row.CanStop = op.Status == "running" || op.Status == "interrupted"
@@ -53,6 +53,17 @@ func operationsPage(p *page) error {
 	p.Title = words.T("operations.title")
 	p.Data = rows
 	return nil
+}
+
+// changedText returns how many jobs an operation has changed, and of how many if that is known.
+func changedText(op queue.Operation) string {
+	switch {
+	case !op.AtLeast:
+		return words.T("operations.changed", op.Changed, op.Count)
+	case op.Count == 0 || op.Status == "done":
+		return words.Text(op.Changed)
+	}
+	return words.T("operations.changed_some", op.Changed, max(op.Count, op.Changed))
 }
 
 // changeOperation is the action that stops or continues an operation. The right is that of its change.
@@ -146,6 +157,9 @@ func operate(p *page, asked *ops.Question, action, to string) (string, message, 
 	}
 	goOn(p, run, end)
 	said := done("operation.runs", asked.String())
+	if asked.AtLeast && asked.Count == 0 {
+		said = done("operation.looks")
+	}
 	said.Link, said.More = "/operations", "operation.show"
 	return to, said, nil
 }

@@ -13,6 +13,7 @@ import (
 	"skidway/internal/redistest"
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash"
 	"skidway/queue"
 )
 
@@ -164,4 +165,29 @@ func TestPagesAndActionsOnACluster(t *testing.T) {
 	}
 	f.want(f.get("/schedules"), http.StatusOK, names...)
 	f.want(f.get("/audit"), http.StatusOK, append(names, "retry", "put schedule", "cancel")...)
+}
+
+func TestQuestionSaysWhatWasSearched(t *testing.T) {
+	t.Parallel()
+	for want, asked := range map[string]ops.Question{
+		"Retry 1 dead job? (mail); Retry 1 job; ":   {Count: 1, Looked: 7, Of: 7},
+		"Retry 0 dead jobs? (mail); Retry 0 jobs; ": {Looked: 7, Of: 7},
+		"Retry the dead jobs that match? (mail); Retry all that match; None was found in the first 3,000 of 1,000,000 dead jobs. The others are read while the change runs.":           {AtLeast: true, Looked: 3000, Of: 1e6},
+		"Retry at least 12 dead jobs? (mail); Retry all that match (at least 12); 12 were found in the first 3,000 of 1,000,000 dead jobs. The others are read while the change runs.": {AtLeast: true, Count: 12, Looked: 3000, Of: 1e6},
+		"Retry at least 1 dead job? (mail); Retry all that match (at least 1); 1 was found in the first 3,000 of 3,000 dead jobs. The others are read while the change runs.":          {AtLeast: true, Count: 1, Looked: 3000, Of: 10}, // jobs have come
+	} {
+		asked.Do, asked.Queue, asked.State = "retry", "mail", queue.Dead
+		title, button, looked := dash.Words(&asked)
+		if got := title + "; " + button + "; " + looked; got != want {
+			t.Errorf("%+v: it says %q, want %q", asked, got, want)
+		}
+	}
+	for want, op := range map[string]queue.Operation{
+		"3 of 7": {Changed: 3, Count: 7}, "3 of at least 7": {Changed: 3, Count: 7, AtLeast: true}, "9 of at least 9": {Changed: 9, Count: 7, AtLeast: true},
+		"3": {Changed: 3, AtLeast: true}, "9": {Changed: 9, Count: 7, AtLeast: true, Status: "done"},
+	} {
+		if got := dash.Progress(op); got != want {
+			t.Errorf("%+v: it says %q, want %q", op, got, want)
+		}
+	}
 }

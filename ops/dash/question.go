@@ -30,6 +30,7 @@ type questionData struct {
 	Title    string
 	Button   string
 	Type     string // what must be typed; empty for nothing
+	Looked   string // how far, where not all jobs were read to count them
 	Left     string // how many of the ticked jobs are not in the state any more, in words
 	LastFail Stamp  // of the attempts that fail still
 	Shell    string
@@ -155,14 +156,7 @@ func askAll(p *page, data *questionData, match string) (err error) {
 	if err != nil {
 		return err
 	}
-	data.AsOf = strconv.FormatInt(data.Asked.AsOf.UnixMilli(), 10)
-	data.Count = words.T("question.jobs", data.Asked.Count, words.T("state."+string(data.State)))
-	data.Button = words.T("question.do_"+data.Do, words.T("question.number", data.Asked.Count))
-	if data.Asked.AtLeast {
-		data.Count = words.T("question.at_least", data.Count)
-		data.Button = words.T("question.do_"+data.Do, words.T("question.all", data.Asked.Count))
-	}
-	data.Title = words.T("question.of", words.T("question."+data.Do, data.Count), data.Queue)
+	data.setAsked()
 	if data.Do == "delete" {
 		data.Type = data.Queue
 	}
@@ -178,6 +172,24 @@ func askAll(p *page, data *questionData, match string) (err error) {
 		return allFailStill(p, data)
 	}
 	return nil
+}
+
+// setAsked sets the words of a question about all jobs that match.
+func (d *questionData) setAsked() {
+	asked, state := d.Asked, words.T("state."+string(d.State))
+	d.AsOf = strconv.FormatInt(asked.AsOf.UnixMilli(), 10)
+	number, of := words.T("question.number", asked.Count), words.T("question.jobs", max(asked.Of, asked.Looked), state)
+	d.Count = words.T("question.jobs", asked.Count, state)
+	switch {
+	case asked.AtLeast && asked.Count == 0:
+		d.Count, number = words.T("question.unknown", state), words.T("question.all")
+		d.Looked = words.T("question.looked_none", asked.Looked, of)
+	case asked.AtLeast:
+		d.Count, number = words.T("question.at_least", d.Count), words.T("question.all_at_least", asked.Count)
+		d.Looked = words.T("question.looked", asked.Count, asked.Looked, of)
+	}
+	d.Button = words.T("question.do_"+d.Do, number)
+	d.Title = words.T("question.of", words.T("question."+d.Do, d.Count), d.Queue)
 }
 
 // allFailStill notes when an attempt failed last, if that was lately: with the error of the group
