@@ -318,6 +318,26 @@ func testLive(t *testing.T, ctx context.Context) {
 	if shape := browsertest.Value[string](b.Tab, `[...document.querySelectorAll("#needs svg, #needs use")].map(e => e.getAttribute("class") ?? e.getAttribute("href")).join(" ")`); !strings.HasPrefix(shape, "i ok ") || !strings.HasSuffix(shape, ".svg#i-ok") {
 		t.Errorf("the shape beside the heading is %q", shape)
 	}
+	// What is wrong with a queue changes in its row.
+	mail, err := f.queues.Queue("mail")
+	f.must(err)
+	f.must(mail.Pause(f.Context(), "anna", ""))
+	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent === "paused by anna"`)
+	f.must(mail.Resume(f.Context()))
+	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent !== "paused by anna"`)
+	// So do charts and the table of kinds of a queue; a new kind is announced.
+	f.count("mail", "email.send", "refused", 3, 1)
+	b.visit("/queues/mail?range=hour", 1400)
+	const drawn = `[...document.querySelectorAll('[data-path="jobs e"], [data-v="jobs s0"], [data-label=jobs], [data-spark="kind email.send"]')].map(e => (e.getAttribute("d") ?? e.textContent) + (e.getAttribute("aria-label") ?? "")).join("\n")`
+	b.Wait(`document.querySelector('[data-v="failed kind email.send"].bad').textContent === "4" && (window.drawn = ` + drawn + `).includes("4 failed attempts")`)
+	f.count("mail", "email.send", "away", 7, 0)
+	b.Wait(`document.querySelector('[data-v="failed kind email.send"]').textContent === "11" && ` + drawn + `.includes("11 failed attempts")`)
+	if before, after := browsertest.Value[string](b.Tab, `window.drawn`), browsertest.Value[string](b.Tab, drawn); strings.Count(after, "\n") != 3 || strings.Split(before, "\n")[1] == strings.Split(after, "\n")[1] || strings.Split(before, "\n")[2] == strings.Split(after, "\n")[2] {
+		t.Errorf("the chart was %q and is %q", before, after)
+	}
+	b.Wait(`document.getElementById("news").hidden`)
+	f.count("mail", "report", "refused", 1, 0)
+	b.Wait(`!document.getElementById("news").hidden && document.getElementById("news-text").textContent.includes("1 new")`)
 	// Ages count on, as the server would write them.
 	b.visit("/jobs?queue=mail&state=active", 1400)
 	b.Wait(`(age => (window.shown ??= age.textContent) !== age.textContent)(document.querySelector("tbody [data-age]"))`)
@@ -334,8 +354,6 @@ func testLive(t *testing.T, ctx context.Context) {
 		b.Wait(`document.querySelector('[data-time="lease w1"][title=exact]').textContent.startsWith("` + text + `")`)
 	}
 	// A trouble that is over is announced, and what is said of the others is of now.
-	mail, err := f.queues.Queue("mail")
-	f.must(err)
 	f.must(mail.Pause(f.Context(), "anna", "waits for the provider"))
 	b.visit("/queues/mail", 1400)
 	b.Do(chromedp.WaitEnabled(`#hold`))

@@ -71,6 +71,12 @@ func overviewPage(p *page) error {
 	data.More = o.Names - len(data.Rows)
 	data.Next = upcoming(o.Schedules)
 	data.Plot = dayPlot(p, o)
+	if data.Whole && o.Server != nil {
+		p.recorder.row("server", "server")
+	}
+	for _, c := range o.Channels { // none unless Whole
+		p.recorder.row("channels", "channel "+c.Name)
+	}
 	p.Title = words.T("overview.title")
 	p.Data = data
 	return nil
@@ -145,7 +151,8 @@ func dayPlot(p *page, o *ops.Overview) *chart.Plot {
 		return nil
 	}
 	label := words.T("overview.plot", slices.Max(done), done[hours-1], failed[hours-1])
-	return chart.New(label, axis(p, o.Now, 24*time.Hour, 4, "15:04", true), done, nil, failed)
+	p.recorder.row("plots", "plot")
+	return p.livePlot("day", chart.New(label, axis(p, o.Now, 24*time.Hour, 4, "15:04", true), done, nil, failed))
 }
 
 // axis returns the labels of a time axis. The last one is "now" if it ends now.

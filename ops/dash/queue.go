@@ -2,6 +2,7 @@ package dash
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,10 +37,24 @@ type queueData struct {
 
 // A kindRow is what became of the jobs of a kind.
 type kindRow struct {
-	Kind string
-	stats.Counts
-	Bad   bool
-	Spark *chart.Spark
+	ID, Kind                     string
+	Done, Failed, Dead           Value
+	Wait50, Wait95, Run50, Run95 Value
+	Spark                        *chart.Spark
+}
+
+// newKindRow returns the row of a kind.
+func newKindRow(p *page, kind string, c *stats.Counts, done []float64) kindRow {
+	id := "kind " + kind
+	time := func(name string, of *stats.Histogram, q float64) Value {
+		return p.Val(name+" "+id, words.About(of.Quantile(q)))
+	}
+	p.recorder.row("kinds", id)
+	return kindRow{
+		ID: id, Kind: kind, Done: p.Val("done "+id, c.Done), Failed: p.Bad("failed "+id, c.Failed, c.Failed*10 > c.Attempts()), Dead: p.Val("died "+id, c.Dead),
+		Wait50: time("wait50", &c.Wait, 0.5), Wait95: time("wait95", &c.Wait, 0.95), Run50: time("run50", &c.Run, 0.5), Run95: time("run95", &c.Run, 0.95),
+		Spark: p.liveSpark(id, chart.Line(words.T("queue.spark", kind), done)),
+	}
 }
 
 // A priorityRow is the waiting jobs of a priority.
@@ -188,13 +203,14 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 			sparks[name][at] += float64(counts.Done)
 		}
 	}
-	for name, counts := range kinds {
+	for _, counts := range kinds {
 		d.Total.Add(counts)
-		d.Kinds = append(d.Kinds, kindRow{name, *counts, counts.Failed*10 > counts.Attempts(), chart.Line(words.T("queue.spark", name), sparks[name])})
 	}
-	slices.SortFunc(d.Kinds, func(a, b kindRow) int {
-		return cmp.Or(cmp.Compare(b.Attempts(), a.Attempts()), strings.Compare(a.Kind, b.Kind))
-	})
+	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(kinds[b].Attempts(), kinds[a].Attempts()), strings.Compare(a, b))
+	}) {
+		d.Kinds = append(d.Kinds, newKindRow(p, name, kinds[name], sparks[name]))
+	}
 	back := series.Width * time.Duration(len(series.Buckets))
 	layout := "15:04"
 	if series.Range == stats.Month {
@@ -204,7 +220,7 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 		layout = "2 Jan 15:04"
 	}
 	label := words.T("queue.plot", words.T("range."+string(series.Range)), d.Total.Done, words.T("queue.failed_attempts", d.Total.Failed))
-	d.Plot = chart.New(label, axis(p, series.End(), back, 4, layout, d.Span.Now == ""), done, added, failed)
+	d.Plot = p.livePlot("jobs", chart.New(label, axis(p, series.End(), back, 4, layout, d.Span.Now == ""), done, added, failed))
 }
 
 // RangeLink returns the address of this page with another range.

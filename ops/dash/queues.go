@@ -10,10 +10,10 @@ import (
 
 // A queueRow is a queue in a table.
 type queueRow struct {
-	Name, Note string
-	Icon       Icon
-	Oldest     Value
-	Spark      *chart.Spark
+	Name         string
+	Icon         Icon
+	Note, Oldest Value
+	Spark        *chart.Spark
 
 	Waiting, Delayed, Active, Dead, Workers, Done, Failed Value
 	Read                                                  Value // how old the figures are, if that is long
@@ -46,7 +46,7 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 			return n
 		}
 		value := func(field string, n any) Value { return p.Val(field+"."+q.Name, known(n)) }
-		row := queueRow{Name: q.Name, Icon: p.liveShape("state "+q.Name, queueIcon(p, q)), Note: queueNote(q)}
+		row := queueRow{Name: q.Name, Icon: p.liveShape("state "+q.Name, queueIcon(p, q)), Note: p.Val("note."+q.Name, queueNote(q))}
 		row.Read = p.Val("read."+q.Name, figuresAge(p, q))
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
@@ -59,7 +59,7 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 		}
 		row.Done, row.Failed = value("done", hourDone), p.Bad("failed."+q.Name, known(hourFailed), bad)
 		if q.Done != nil {
-			row.Spark = chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
+			row.Spark = p.liveSpark(q.Name, chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done)))
 		}
 		p.recorder.row("queues", q.Name)
 		rows = append(rows, row)

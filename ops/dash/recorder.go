@@ -67,6 +67,15 @@ func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	return bar
 }
 
+// liveSpark returns a line of a table that the stream changes in place.
+func (r *recorder) liveSpark(key string, spark *chart.Spark) *chart.Spark {
+	if spark != nil {
+		spark.Key = key
+		r.set("spark "+key, spark.Path+"\n"+spark.X+"\n"+spark.Y+"\n"+spark.Label)
+	}
+	return spark
+}
+
 // LiveTime returns a time that the stream changes in place.
 func (r *recorder) LiveTime(key string, s Stamp) Stamp {
 	s.Key = key
@@ -81,9 +90,11 @@ func (r *recorder) LiveTime(key string, s Stamp) Stamp {
 // livePlot returns a plot whose line, area and labels the stream changes in place.
 func (r *recorder) livePlot(key string, plot *chart.Plot) *chart.Plot {
 	plot.Key = key
-	r.set("path "+key+" l", plot.Line)
-	r.set("path "+key+" a", plot.Area)
-	for axis, labels := range map[string][]string{"y": plot.Y, "x": plot.X} {
+	r.set("label "+key, plot.Label)
+	for class, path := range map[string]string{"l": plot.Line, "a": plot.Area, "o": plot.Other, "e": plot.Bars} {
+		r.set("path "+key+" "+class, path)
+	}
+	for axis, labels := range map[string][]string{"y": plot.Y, "s": plot.StripY, "x": plot.X} {
 		for i, label := range labels {
 			r.set(key+" "+axis+strconv.Itoa(i), label)
 		}
@@ -94,7 +105,7 @@ func (r *recorder) livePlot(key string, plot *chart.Plot) *chart.Plot {
 // livePlaces lets the stream change the colours and titles of a map in place.
 func (r *recorder) livePlaces(places []worldmap.Place) {
 	for _, place := range places {
-		r.set("place "+place.Code, fmt.Sprintf("c%d\n%s", place.Class, place.Title))
+		r.set("k "+place.Code, fmt.Sprintf("c%d\n%s", place.Class, place.Title))
 	}
 }
 

@@ -115,6 +115,7 @@ func (p *page) Verdict() Verdict {
 	}
 	v.Icon = p.liveShape("verdict", v.Icon)
 	p.recorder.set("verdict", v.Text)
+	p.recorder.set("below", v.Below)
 	return v
 }
 

@@ -3,7 +3,7 @@
 'use strict'
 const body = document.body
 const byId = id => document.getElementById(id)
-const all = (selector, from = document) => [...from.querySelectorAll(selector)]
+const all = selector => [...document.querySelectorAll(selector)]
 
 // The zone of the browser, at the first visit.
 if (!/(^|; )skidway-view=/.test(document.cookie)) {
@@ -17,7 +17,7 @@ document.querySelector('.rail [aria-current]')?.scrollIntoView({block: 'nearest'
 
 // Rows that are ticked.
 const pick = byId('pick')
-const boxes = pick ? all('tbody [type=checkbox]', pick) : []
+const boxes = all('#pick tbody [type=checkbox]')
 let lastBox = -1
 const showPicked = () => {
   if (!pick) return
@@ -34,12 +34,15 @@ pick?.addEventListener('change', event => {
 pick?.addEventListener('reset', () => setTimeout(showPicked))
 showPicked()
 
-// Live values.
-const values = new Map()
-all('[data-v]').forEach(element => {
-  const key = element.dataset.v
-  values.set(key, (values.get(key) || []).concat(element))
-})
+// Live values: elements by the name of their attribute and its value.
+const elements = new Map()
+for (const name of ['v', 'badge', 'icon', 'k', 'label', 'path', 'spark', 'time', 'width']) {
+  for (const element of all('[data-' + name + ']')) {
+    const key = name + ' ' + element.dataset[name]
+    elements.set(key, (elements.get(key) || []).concat(element))
+  }
+}
+const find = (name, key) => elements.get(name + ' ' + key) || []
 const still = matchMedia('(prefers-reduced-motion: reduce)').matches
 const hold = byId('hold')
 const news = byId('news')
@@ -95,25 +98,34 @@ const setPlace = (element, value) => {
   element.setAttribute('class', colour)
   element.querySelector('title').textContent = title
 }
-const find = (name, key) => all('[data-' + name + '="' + CSS.escape(key) + '"]')
+// A small line: its points, its last one, and its label.
+const setSpark = (element, value) => {
+  const [d, x, y, label] = value.split('\n')
+  const [line, dot] = element.children
+  line.setAttribute('d', d)
+  dot.setAttribute('cx', x)
+  dot.setAttribute('cy', y)
+  element.setAttribute('aria-label', label)
+}
+const attribute = name => (element, value) => element.setAttribute(name, value)
+const setters = {
+  badge: setBadge, icon: setIcon, k: setPlace, label: attribute('aria-label'), path: attribute('d'), spark: setSpark, time: setTime, width: attribute('width'),
+}
 
 const say = text => {
-  const line = byId('news-text')
-  line.textContent = text
+  byId('news-text').textContent = text
   news.hidden = false
 }
 
 const show = change => {
   for (const [key, text] of Object.entries(change.values || {})) {
-    for (const element of values.get(key) || []) setValue(element, text)
-    if (key.startsWith('mark.')) (values.get(key) || []).forEach(element => { element.closest('b').hidden = !text })
-    if (key.startsWith('class ')) (values.get(key.slice(6)) || []).forEach(element => element.classList.toggle('bad', text === 'bad'))
-    if (key.startsWith('badge ')) find('badge', key.slice(6)).forEach(element => setBadge(element, text))
-    if (key.startsWith('icon ')) find('icon', key.slice(5)).forEach(element => setIcon(element, text))
-    if (key.startsWith('width ')) find('width', key.slice(6)).forEach(element => element.setAttribute('width', text))
-    if (key.startsWith('path ')) find('path', key.slice(5)).forEach(element => element.setAttribute('d', text))
-    if (key.startsWith('time ')) find('time', key.slice(5)).forEach(element => setTime(element, text))
-    if (key.startsWith('place ')) find('k', key.slice(6)).forEach(element => setPlace(element, text))
+    const [name, rest] = key.split(/ (.*)/)
+    for (const element of find('v', key)) {
+      setValue(element, text)
+      if (key.startsWith('mark.')) element.closest('b').hidden = !text
+    }
+    if (setters[name]) find(name, rest).forEach(element => setters[name](element, text))
+    if (name === 'class') find('v', rest).forEach(element => element.classList.toggle('bad', text === 'bad'))
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
     }
@@ -152,9 +164,10 @@ const take = change => {
   connected()
   if (whole) change.rows = {...Object.fromEntries(Object.keys(tables).map(table => [table, []])), ...change.rows}
   whole = false
-  if (change.values?.away !== undefined) { // also while the page is held
-    byId('away').hidden = !change.values.away
-    byId('away').querySelector('span').textContent = change.values.away
+  const away = change.values?.away
+  if (away !== undefined) { // also while the page is held
+    byId('away').hidden = !away
+    byId('away').querySelector('span').textContent = away
   }
   if (held || busy()) {
     waiting = waiting || {values: {}, rows: {}}
@@ -204,8 +217,7 @@ const setHeld = now => {
   held = now
   hold.setAttribute('aria-pressed', held)
   hold.title = held ? hold.dataset.held : hold.dataset.live
-  hold.querySelector('svg').classList.toggle('ok', !held)
-  hold.querySelector('svg').classList.toggle('warn', held)
+  hold.querySelector('svg').setAttribute('class', held ? 'i warn' : 'i ok')
   if (held) return close()
   if (waiting) { const change = waiting; waiting = null; show(change) }
   open()
@@ -259,9 +271,8 @@ const move = step => {
   const list = rows()
   if (!list.length) return
   row = Math.max(0, Math.min(list.length - 1, row + step))
-  const link = list[row].querySelector('a')
-  if (!link) list[row].tabIndex = -1
-  const target = link || list[row]
+  const target = list[row].querySelector('a') || list[row]
+  if (target === list[row]) target.tabIndex = -1
   target.focus()
   list[row].scrollIntoView({block: 'nearest'})
 }

@@ -12,8 +12,8 @@ import (
 
 // A Spark is a small line of a table; its last point is now.
 type Spark struct {
+	Key   string // of a live one; empty for none
 	Label string
-	Dot   bool
 	chart.Spark
 }
 
@@ -22,7 +22,7 @@ func Line(label string, values []float64) *Spark {
 	if len(values) < 2 {
 		return nil
 	}
-	return &Spark{label, true, *chart.NewSpark(values, 0, max(1, slices.Max(values)))}
+	return &Spark{"", label, *chart.NewSpark(values, 0, max(1, slices.Max(values)))}
 }
 
 // A Bar is a share of a whole. Key names its width among the live values; empty for none.
