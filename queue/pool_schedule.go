@@ -240,6 +240,33 @@ func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []ti
 // schedulesRead is how many schedules are read at once, of up to 64 KiB each.
 const schedulesRead = 16
 
+// ScheduledQueues returns those of the queues that have schedules, in one round trip for a hundred of them.
+func ScheduledQueues(ctx context.Context, c *Client, names []string) (scheduled []string, err error) {
+	for part := range slices.Chunk(names, 100) {
+		found := map[string]*redis.IntCmd{}
+		err := c.db.Retry(ctx, func() error {
+			_, err := c.db.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for _, name := range part {
+					if q, err := c.Queue(name); err == nil { // else it is in the list by another program
+						found[name] = pipe.HLen(ctx, scheduleKeys(q.keys)[len(q.keys)])
+					}
+				}
+				return nil
+			})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read which queues have schedules: %w", err)
+		}
+		for _, name := range part {
+			if found[name] != nil && found[name].Val() > 0 {
+				scheduled = append(scheduled, name)
+			}
+		}
+	}
+	return scheduled, nil
+}
+
 // Schedules returns all schedules of the queue, by name, including those that can't be
 // read; see [CronScheduleInfo].
 func (q *PoolQueue) Schedules(ctx context.Context) (infos []CronScheduleInfo, err error) {

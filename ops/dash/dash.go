@@ -55,7 +55,6 @@ type Dash struct {
 	streams   stream.Set
 	drawings  drawings
 	lastPages lastPages
-	scheduled sync.Map // the queues to which pages have added schedules: the sampler may not have seen these yet
 	fleet     sharedFleet
 
 	checkEvery time.Duration // of sessions of open streams, and of their rights

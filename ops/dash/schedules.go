@@ -74,23 +74,15 @@ func (r *scheduleRow) setFired(p *page) {
 
 // schedulesPage is the list of schedules.
 func schedulesPage(p *page) error {
-	if err := unread(p.Overview()); err != nil {
+	names, err := p.dash.queues.Queues(p.ctx())
+	if err != nil {
 		return err
 	}
-	var names []string
-	for _, s := range p.Overview().Schedules {
-		names = append(names, s.Queue)
+	names = slices.DeleteFunc(names, func(name string) bool { return !p.Who.May(access.View, name) })
+	if names, err = queue.ScheduledQueues(p.ctx(), p.dash.queues, names); err != nil {
+		return err
 	}
-	if name := p.request.FormValue("queue"); name != "" && p.Who.May(access.View, name) && queue.CheckQueueName(name) == nil {
-		names = append(names, name) // the overview may be older than its first schedule
-	}
-	for name := range p.dash.scheduled.Range {
-		if name := name.(string); p.Who.May(access.View, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	all, err := p.dash.ops.Schedules(p.ctx(), slices.Compact(names))
+	all, err := p.dash.ops.Schedules(p.ctx(), names)
 	if err != nil {
 		return err
 	}
@@ -258,7 +250,6 @@ func putSchedule(p *page) (string, message, error) {
 		return err
 	})
 	if err == nil {
-		p.dash.scheduled.Store(name, nil)
 		to = "/schedules?" + url.Values{"queue": {name}}.Encode()
 	}
 	return to, done("schedules.did_put", s.Name), err

@@ -113,6 +113,11 @@ func TestScheduleIsListedAtOnce(t *testing.T) {
 	f.want(f.get("/schedules"), http.StatusOK, "There is no schedule")
 	f.post("/schedules/put", url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"reports"}, "expr": {"@daily"}, "kind": {"email.send"}, "args": {"{}"}})
 	f.want(f.get("/schedules"), http.StatusOK, `data-row="reports nightly"`)
+	_, err := delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "elsewhere", Queue: "new", Expr: "@daily", Kind: "report", Args: []byte("{}")}) // as another process does
+	f.must(err)
+	f.want(f.get("/schedules"), http.StatusOK, `data-row="reports nightly"`, `data-row="new elsewhere"`)
+	f.must(f.redis.SAdd(t.Context(), f.redis.Prefix()+":{queues}", "no queue").Err())
+	f.want(f.get("/schedules"), http.StatusOK, `data-row="new elsewhere"`)
 	f.who = principal(t, "view:other")
 	if a := f.get("/schedules"); strings.Contains(a.body, "data-row") {
 		t.Errorf("a schedule is shown to who may not see its queue: %s", a.body)
