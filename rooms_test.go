@@ -68,7 +68,7 @@ distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts distribute/chat distribute/chat/group
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute distribute/cuts distribute/geo
-ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue delayed workers/stats distribute distribute/chat distribute/chat/group distribute/cuts distribute/worldmap
+ops/dash: internal/escape internal/filter internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue delayed workers/stats distribute distribute/chat distribute/chat/group distribute/cuts distribute/worldmap
 ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:
 ops/dash/internal/words:

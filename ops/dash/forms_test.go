@@ -52,6 +52,46 @@ func TestFormsWithWrongInputKeepWhatWasTyped(t *testing.T) {
 	}
 }
 
+func TestErrorsOfFormsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "a", "{}", queue.Options{})
+	f.gather()
+	schedule := "new=1&name=x&queue=mail&kind=email.send&args={}&expr="
+	f.add("mail", "a", "{}", queue.Options{Unique: queue.Unique{Key: "k"}})
+	for _, c := range []struct{ path, form, said string }{
+		{"/enqueue", "queue=mail&kind=email send&args={}", `kind "email send": use 1 to 128 letters, digits, '.', '_', '-' or '/'`},
+		{"/enqueue", "queue=mail&kind=email.send&args={}&priority=x", `priority "x": want high, normal or low`},
+		{"/enqueue", "queue=mail&kind=email.send&args={}&unique=k", "the unique key “k” is held by job mail:0:"},
+		{"/schedules/put", schedule + "61 * * * *", `“61 * * * *” is no expression of times: end of range (61) above maximum (59): "61". Write five fields such as 30 6 * * 1-5, or @daily.`},
+		{"/schedules/put", schedule + "30 2 30 2 *", "“30 2 30 2 *” is no expression of times: it never fires: no month has such a day. Write"},
+		{"/schedules/put", schedule + "@daily&zone=Mars", "There is no time zone Mars."},
+		{"/schedules/put", schedule + "@daily&zone=Local", "There is no time zone Local."},
+		{"/schedules/put", strings.Replace(schedule, "=x&", "=x y&", 1) + "@daily", `schedule "x y": use 1 to 128 letters`},
+		{"/schedules/change", "queue=mail&name=none&do=run", "There is no such schedule."},
+		{"/queues/mail/retention", "version=x&dead_jobs=3", "it was changed since it was read: load the page again, and make your change anew."},
+		{"/jobs/" + id + "/retry", "", "the job is in another state by now: it is waiting."},
+		{"/jobs/change", "do=retry&state=dead&queue=mail&match=(&count=1&as_of=1", "The filter can’t be read at character 1: "},
+		{"/jobs/change", "do=retry&state=dead&queue=mail&count=1&as_of=1&rate=999999999", "999999999 jobs in a second: want up to 100000"},
+		{"/channels/window", "channel=none&window=1GiB", "there is no such channel any more."},
+		{"/channels/window", "channel=web&window=1KiB", "a window has at least 1 MiB."},
+		{"/channels/drop", "channel=web&subscriber=none&name=none", "the channel has no such subscriber any more."},
+		{"/chats/drop", "chat=1&member=none", "it is not a member of this chat any more."},
+		{"/chats/drop", "chat=none&member=x", "There is no chat with this id."},
+	} {
+		form, err := url.ParseQuery(c.form)
+		f.must(err)
+		a := f.post(c.path, form)
+		if a.StatusCode == http.StatusSeeOther {
+			a = f.follow(a)
+		}
+		if body := html.UnescapeString(a.body); !strings.Contains(body, "Not done: "+c.said) && !strings.Contains(body, "Not done: schedule x y: "+c.said) || strings.Contains(body, "not valid") {
+			_, flash, _ := strings.Cut(body, "Not done: ")
+			t.Errorf("%s %s: it says %.200q, want %q", c.path, c.form, flash, c.said)
+		}
+	}
+}
+
 func TestFormKeepsWhatWasTypedWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

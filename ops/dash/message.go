@@ -3,9 +3,16 @@ package dash
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strings"
 
+	"skidway/distribute"
+	"skidway/distribute/chat"
+	"skidway/internal/filter"
+	"skidway/ops"
 	"skidway/ops/dash/internal/words"
+	"skidway/queue"
 )
 
 // A message is what an action says at the top of the next page. It travels in a cookie, as a key
@@ -71,4 +78,46 @@ func (e *exchange) setCookie(name, value string, seconds int, hidden bool) {
 	http.SetCookie(e.writer, &http.Cookie{
 		Name: name, Value: value, Path: e.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: e.request.TLS != nil,
 	})
+}
+
+// errorTexts are the texts of errors that packages return in words of their own.
+var errorTexts = []struct {
+	err error
+	key string
+}{
+	{queue.ErrNoJob, "error.no_job"}, {queue.ErrNoSchedule, "error.no_schedule"}, {queue.ErrChanged, "error.changed"},
+	{distribute.ErrNoChannel, "error.no_channel"}, {distribute.ErrNoSubscriber, "error.no_subscriber"}, {chat.ErrNoChat, "chats.no_chat"}, {chat.ErrNotMember, "error.no_member"},
+}
+
+// errorText returns an error in words that say what to do.
+func errorText(err error) string {
+	var (
+		noQueue   *ops.NoQueueError
+		duplicate *queue.DuplicateError
+		wrong     *filter.Error
+		window    *distribute.InvalidWindowError
+	)
+	for _, known := range errorTexts {
+		if errors.Is(err, known.err) {
+			return words.T(known.key)
+		}
+	}
+	text := err.Error()
+	switch {
+	case errors.As(err, &noQueue):
+		return words.T("error.no_queue", noQueue.Name)
+	case errors.As(err, &duplicate) && duplicate.Owner != "":
+		return words.T("error.duplicate", duplicate.Key, duplicate.Owner)
+	case errors.As(err, &wrong):
+		return words.T("error.filter", wrong.At, wrong.Message)
+	case errors.As(err, &window):
+		return words.T("error.window")
+	case silent(err):
+		return words.T("error.silent")
+	case errors.Is(err, queue.ErrState):
+		_, now, _ := strings.Cut(text, queue.ErrState.Error()+": ")
+		return words.T("error.state_now", now)
+	}
+	invalid := queue.ErrInvalid.Error()
+	return strings.TrimSuffix(strings.ReplaceAll(text, invalid+": ", ""), ": "+invalid)
 }

@@ -206,15 +206,6 @@ func silent(err error) bool {
 	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// errorText returns an error in words. The names of other queues are not for everyone.
-func errorText(err error) string {
-	var noQueue *ops.NoQueueError
-	if errors.As(err, &noQueue) {
-		return words.T("error.no_queue", noQueue.Name)
-	}
-	return err.Error()
-}
-
 // fail writes the page of an error.
 func (p *page) fail(err error) {
 	if errors.Is(p.ctx().Err(), context.Canceled) {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"skidway/delayed"
 	"skidway/ops"
@@ -25,6 +26,7 @@ type scheduleRow struct {
 	Edit  string // query of the form
 	Shell string // what the buttons do
 
+	Catches   string      // which of the times that were missed fire
 	Times     []Stamp     // the next three
 	Fired     []firedMark // the last ten, the latest last
 	FiredText string      // likewise, in words
@@ -88,7 +90,7 @@ func schedulesPage(p *page) error {
 	}
 	rows := []scheduleRow{}
 	for i, s := range all {
-		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: words.Cron(s.Expr), Edit: scheduleQuery(s.Queue, s.Name), Shell: scheduleCommands(s)}
+		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: words.Cron(s.Expr), Edit: scheduleQuery(s.Queue, s.Name), Shell: scheduleCommands(s), Catches: words.Of("catchup.", cmp.Or(string(s.CatchUp), "none"))}
 		switch {
 		case s.Err != nil:
 			row.Badge = p.Badge("bad", words.T("schedules.damaged"))
@@ -240,6 +242,9 @@ func putSchedule(p *page) (string, message, error) {
 	if deep(s.Args) || !json.Valid(s.Args) {
 		return to, message{}, &textError{words.T("copy.no_json")}
 	}
+	if err := checkTimes(s); err != nil {
+		return to, message{}, err
+	}
 	options := s.Options
 	options.Queue = name
 	if err := p.Who.CheckJob(queue.NewJob{Args: queue.Raw(s.Kind, s.Args), Options: options}); err != nil {
@@ -253,6 +258,18 @@ func putSchedule(p *page) (string, message, error) {
 		to = "/schedules?" + url.Values{"queue": {name}}.Encode()
 	}
 	return to, done("schedules.did_put", s.Name), err
+}
+
+// checkTimes returns an error if a schedule has no time zone or no times.
+func checkTimes(s queue.CronSchedule) error {
+	if _, err := delayed.Next("@daily", s.Zone, time.Now(), 1); err != nil {
+		return &textError{words.T("settings.no_zone", words.Cut(s.Zone, 80))}
+	}
+	if _, err := delayed.Next(s.Expr, s.Zone, time.Now(), 1); err != nil {
+		_, why, _ := strings.Cut(err.Error(), fmt.Sprintf("%.80q: ", s.Expr))
+		return &textError{words.T("schedules.no_expr", words.Cut(s.Expr, 80), why)}
+	}
+	return nil
 }
 
 // changeSchedule is the action that runs a schedule now, pauses, resumes or removes it.
