@@ -28,15 +28,20 @@ func (r Rule) unservedExpression() (string, time.Duration) {
 	return "(" + jobsWait + " > 0\n or " + gauge("overdue_seconds") + " > 0)\nand " + gauge("workers") + " == 0", r.Within
 }
 
-// minStarted is the shortest time in which attempts are counted that began: it must hold several
-// scrapes.
-const minStarted = 5 * time.Minute
+// minStalled is the shortest time of which the alert looks for the end of a wait: it must hold two
+// scrapes that are a minute apart.
+const minStalled = 2 * time.Minute
 
-// stalledExpression looks for attempts of the workers, which may be in other scrape jobs than the
-// metrics of the queues.
+// stalledExpression looks back by itself, so that the alert fires as soon as the time has passed. The
+// age of the job that has waited for the longest grows like the time, unless that job is taken.
 func (r Rule) stalledExpression() (string, time.Duration) {
-	started := fmt.Sprintf("on (queue) sum by (queue) (increase(skidway_jobs_started_total[%s])) > 0", prometheusTime(max(r.Within, minStarted)))
-	return jobsWait + " > 0\nand " + gauge("paused") + " == 0\nand " + gauge("free_slots") + " > 0\nunless " + started, r.Within
+	within, slope := prometheusTime(max(r.Within, minStalled)), 1-readingTime.Seconds()/r.Within.Seconds()
+	return jobsWait + " > 0" + strings.NewReplacer("WITHIN", within, "SLOPE", fmt.Sprintf("%.4f", slope)).Replace(`
+and max by (job, queue) (max_over_time(skidway_queue_paused[WITHIN])) == 0
+and min by (job, queue) (min_over_time(skidway_queue_free_slots[WITHIN])) > 0
+and min by (job, queue) (deriv(skidway_queue_oldest_seconds[WITHIN])) >= SLOPE
+unless sum by (job, queue) (changes(skidway_queue_events_total{event=~"done|failed|discarded|cancelled"}[WITHIN])) > 0
+unless sum by (job, queue) (changes(skidway_queue_jobs{state="active"}[WITHIN])) > 0`), 0
 }
 
 func (r Rule) failingExpression() (string, time.Duration) {

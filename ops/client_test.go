@@ -102,6 +102,41 @@ func TestReportJoinsQueueAndWorkers(t *testing.T) {
 	}
 }
 
+func TestReportFindsAStalledQueueByItsSamples(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, "embedded:")
+	f := setup(t, db)
+	now := time.Date(2026, 11, 20, 14, 0, 50, 0, time.UTC)
+	f.must(db.SetEmbeddedTime(now))
+	f.serve("w", "mail")
+	f.add("mail", "a", "", queue.Options{})
+	sample := func(at time.Time, free int) {
+		key := db.Prefix() + ":{mail:0}:stats:1m:" + fmt.Sprint(at.Unix()/60)
+		f.must(db.HSet(t.Context(), key, " waiting", 1, " oldest", at.Sub(now).Milliseconds(), " at", at.UnixMilli(), " taken", 0, " free", free).Err())
+	}
+	diagnoses := func(at time.Time) (names []string) {
+		f.must(db.SetEmbeddedTime(at))
+		f.serve("w", "mail")
+		report, err := f.client.Report(t.Context(), "mail")
+		f.must(err)
+		for _, d := range report.Diagnoses {
+			names = append(names, d.Name)
+		}
+		return names
+	}
+	sample(now.Add(time.Second), 2)
+	if got := diagnoses(now.Add(59 * time.Second)); got != nil {
+		t.Errorf("early: %q", got)
+	}
+	if got := diagnoses(now.Add(61 * time.Second)); !slices.Equal(got, []string{"stalled"}) {
+		t.Errorf("after a minute: %q", got)
+	}
+	sample(now.Add(55*time.Second), 0)
+	if got := diagnoses(now.Add(61 * time.Second)); got != nil {
+		t.Errorf("no slot was free then: %q", got)
+	}
+}
+
 func TestSlotsThatHoldJobsOfOtherQueuesAreNotFree(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		f := setup(t, db)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/workers/stats"
 )
 
 // A diagnosisRow is a rule with what it means.
@@ -189,7 +191,10 @@ func (r Rule) stalled(h History) (time.Time, bool) {
 
 // taken returns a number that grows with each job that is taken, and with others that leave.
 func (s *QueueStatus) taken() int64 {
-	return s.attempts() + s.Total.Cancelled + int64(s.Depth.Active)
+	if s.sampledTaken != nil {
+		return *s.sampledTaken
+	}
+	return stats.Taken(s.Total, s.Depth)
 }
 
 // attempts returns how many attempts have ended.

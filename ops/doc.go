@@ -93,8 +93,9 @@
 //
 // [Client.Diagnose] judges a [History], to which a process adds the statuses that it reads, so
 // what is to be seen over time needs a process that runs as long. A [Report] also uses the
-// statistics of the last hour: they show that a queue fails or grows, and since when, but not
-// whether workers had free slots.
+// statistics of the last hour, which show that a queue fails, grows or is stalled, and since when.
+// A pool takes one sample of a queue in a minute: it may take two minutes until they show that it is
+// stalled.
 //
 // # Statistics
 //

@@ -25,8 +25,8 @@ func (c *Client) StatsUntil(ctx context.Context, name string, back stats.Range, 
 }
 
 // history returns statuses of a queue in the last hour, by its statistics, and the present one
-// last. In the others the workers are not known: diagnoses that need them hold only as far as one
-// status shows it.
+// last. The others have no workers, and free slots only where jobs could be stalled: the diagnosis
+// "unserved", which needs the workers, holds only as far as one status shows it.
 func history(series *stats.Series, status QueueStatus) History {
 	past := History{status}
 	total := status.Total
@@ -34,11 +34,15 @@ func history(series *stats.Series, status QueueStatus) History {
 		bucket := &series.Buckets[i]
 		counts := bucket.Total("")
 		end := bucket.Start.Add(series.Width)
-		if bucket.Sampled && end.Before(status.Time) {
-			past = append(past, QueueStatus{
-				Name: status.Name, Time: end, Total: total,
-				Depth: queue.Depth{Waiting: bucket.Waiting, Active: bucket.Active, Oldest: bucket.Oldest},
-			})
+		then := QueueStatus{
+			Name: status.Name, Time: end, Total: total,
+			Depth: queue.Depth{Waiting: bucket.Waiting, Active: bucket.Active, Oldest: bucket.Oldest},
+		}
+		if at := bucket.Time; !at.Before(bucket.Start) && at.Before(end) {
+			then.Time, then.Free, then.sampledTaken = at, bucket.Free, &bucket.Taken
+		}
+		if bucket.Sampled && then.Time.Before(status.Time) {
+			past = append(past, then)
 		}
 		total.Succeeded -= counts.Done
 		total.Failed -= counts.Failed

@@ -34,10 +34,31 @@ func TestStatisticsShowSinceWhenAQueueGrowsOrFails(t *testing.T) {
 		b.Kinds["k"] = &stats.Counts{Done: 10, Failed: 4}
 	})
 	quiet := seriesOf(now, 60, func(_ int, b *stats.Bucket) { b.Sampled = true })
+	idle := func(edit func(minute int, b *stats.Bucket)) *stats.Series {
+		return seriesOf(now, 60, func(minute int, b *stats.Bucket) {
+			b.Sampled, b.Waiting, b.Time, b.Taken, b.Free = true, 50, b.Start.Add(10*time.Second), 1100, 3
+			b.Oldest = max(0, b.Time.Sub(now.Add(-5*time.Minute)))
+			edit(minute, b)
+		})
+	}
+	stalledSince := func(at string) string {
+		return "[problem: stalled: jobs wait, workers have free slots, and nothing is taken since 2026-11-20T" + at + "Z]"
+	}
 	for name, one := range map[string]struct {
 		series *stats.Series
 		want   string
 	}{
+		"stalled since the job that waits for the longest came": {idle(func(int, *stats.Bucket) {}), stalledSince("13:56:10")},
+		"a job was taken in 13:57 or 13:58": {idle(func(minute int, b *stats.Bucket) {
+			if minute < 57 {
+				b.Taken = 1099
+			}
+		}), stalledSince("13:58:10")},
+		"a job was taken in this minute":            {idle(func(minute int, b *stats.Bucket) { b.Taken-- }), "[]"},
+		"jobs were taken and snoozed":               {idle(func(minute int, b *stats.Bucket) { b.Oldest += time.Minute }), "[]"},
+		"no slot was free":                          {idle(func(_ int, b *stats.Bucket) { b.Free = 0 }), "[]"},
+		"free slots are not known":                  {idle(func(_ int, b *stats.Bucket) { b.Time, b.Taken, b.Free = time.Time{}, 0, 0 }), "[]"},
+		"the time of a sample is not of its minute": {idle(func(_ int, b *stats.Bucket) { b.Time = b.Time.Add(time.Hour) }), "[]"},
 		"growing": {growing, "[warning: grows: the oldest waiting job gets older and older since 2026-11-20T13:32:00Z]"},
 		"failing": {failing, "[problem: failing: many attempts fail since 2026-11-20T13:02:00Z]"},
 		"failing for some minutes": {seriesOf(now, 60, func(minute int, b *stats.Bucket) {
@@ -49,6 +70,10 @@ func TestStatisticsShowSinceWhenAQueueGrowsOrFails(t *testing.T) {
 		"quiet":   {quiet, "[]"},
 		"unknown": {seriesOf(now, 60, func(int, *stats.Bucket) {}), "[]"},
 	} {
+		status := status
+		if one.series.Buckets[0].Taken > 0 {
+			status.Depth.Oldest, status.Free = 5*time.Minute, 3
+		}
 		if got := fmt.Sprint(c.Diagnose(history(one.series, status))); got != one.want {
 			t.Errorf("%s: %s, want %s", name, got, one.want)
 		}

@@ -26,6 +26,8 @@ type QueueStatus struct {
 	// known, also while a worker serves it.
 	LastWorker time.Time
 
+	sampledTaken *int64 // of a status from the statistics: a more exact number for taken
+
 	// Err is why the queue can't be read, such as one of a newer release. Then the other fields
 	// but Name are zero.
 	Err error

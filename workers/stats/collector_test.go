@@ -170,7 +170,13 @@ func TestOnePoolSamplesAQueueAndArrivalsAreCounted(t *testing.T) {
 			series, err := Read(f.ctx, f.client, "q", back)
 			f.must(err)
 			last := series.Buckets[len(series.Buckets)-1]
-			if want := (Gauges{Sampled: true, Waiting: 5, Added: 2, Oldest: last.Oldest}); last.Gauges != want {
+			want := Gauges{Sampled: true, Waiting: 5, Added: 2, Oldest: last.Oldest}
+			if back == Hour {
+				if want.Time = last.Time; want.Time.IsZero() {
+					t.Error("the time of the sample is not known")
+				}
+			}
+			if last.Gauges != want {
 				t.Errorf("%s: %+v, want %+v", back, last.Gauges, want)
 			}
 		}
@@ -264,7 +270,7 @@ func TestStatisticsOfANewerReleaseAreRefused(t *testing.T) {
 	if _, err := Read(f.ctx, f.client, "q", Hour); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := f.collector.sampleQueue(f.ctx, f.queue, sampleEvery); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("sample: %v", err)
 	}
 	if keys := f.keys(); len(keys) != 1 {
@@ -289,4 +295,54 @@ func TestPoolOfManyQueuesSamplesFiveOfThemASecond(t *testing.T) {
 	if due, _ := f.collector.due(time.Now().Add(time.Minute)); len(due) < 200 || len(due) > 400 {
 		t.Errorf("%d of %d queues are sampled in the first minute, want some 300", len(due), queues)
 	}
+}
+
+func TestSamplesOfAQueueThatMayBeStalledHaveFreeSlots(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := newFixture(t, db, "")
+		for _, name := range []string{"q", "other"} {
+			for range 3 {
+				_, err := f.client.Enqueue(f.ctx, queue.Raw("a", nil), &queue.Options{Queue: name})
+				f.must(err)
+			}
+		}
+		pool := func(name, state string, length time.Duration, queues ...string) {
+			_, err := f.client.Beat(f.ctx, queue.PoolBeat{Pool: name, Length: length, Info: &queue.PoolInfo{Name: name, Queues: queues, Concurrency: 4, State: state}})
+			f.must(err)
+		}
+		pool("w", "running", time.Minute, "q", "other")
+		pool("quiet", "quiet", time.Minute, "q")
+		pool("elsewhere", "running", time.Minute, "other")
+		take := func(name string) {
+			q, err := f.client.ForPool(name)
+			f.must(err)
+			lease, err := q.NewLease("w.1", time.Minute)
+			f.must(err)
+			_, err = lease.Fetch(f.ctx, queue.FetchLimits{Jobs: 1, Bytes: 1000})
+			f.must(err)
+		}
+		sample := func(claim string, taken int64, free int) {
+			t.Helper()
+			_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery)
+			f.must(err)
+			series, err := Read(f.ctx, f.client, "q", Hour)
+			f.must(err)
+			latest := Gauges{}
+			for _, bucket := range series.Buckets {
+				if bucket.Sampled {
+					latest = bucket.Gauges
+				}
+			}
+			if latest.Taken != taken || latest.Free != free {
+				t.Errorf("%s: %d taken and %d free, want %d and %d", claim, latest.Taken, latest.Free, taken, free)
+			}
+		}
+		take("other")
+		sample("no job is active", 0, 3)
+		take("q")
+		sample("a job was taken", 1, 0)
+		sample("no other one was taken", 1, 2)
+		f.must(f.queue.Pause(f.ctx, "", ""))
+		sample("paused", 1, 0)
+	})
 }

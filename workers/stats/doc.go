@@ -57,6 +57,9 @@
 //	waiting active oldest                  the highest values; oldest in ms
 //	delayed dead                           the latest values
 //	added                                  jobs that were added, also by a plain XADD
+//	at taken free                          of a minute: the time of the latest sample in ms since 1970, a
+//	                                       number that changes when jobs are taken, and the slots that
+//	                                       were free for jobs that waited
 //
 // A kind that always runs takes about 170 KB in some 400 buckets, so a queue takes at most about 5 MB,
 // or 11 MB where the kinds have long names.

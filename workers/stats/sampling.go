@@ -17,6 +17,7 @@ type sampling struct {
 	begun  time.Time
 	phase  float64   // the part of the first interval before the first sample: not all at the same time
 	next   time.Time // zero before the first sample
+	taken  int64     // of the latest sample
 }
 
 // isDue reports whether the time has come, by the interval of the pool: it has perhaps begun to serve
@@ -69,7 +70,7 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 		}
 		s := &counter.sample
 		s.next = now.Add(interval - sampleSlack)
-		ours, err := c.sampleQueue(ctx, counter.queue, interval)
+		ours, err := c.sampleQueue(ctx, counter, interval)
 		var format *queue.FormatError
 		switch {
 		case err != nil && ctx.Err() == nil && !errors.As(err, &format):
@@ -94,7 +95,8 @@ func (c *Collector) due(now time.Time) (due []*Counter, interval time.Duration) 
 }
 
 // sampleQueue samples a queue, and reports whether this pool does so, at that interval.
-func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue, interval time.Duration) (ours bool, err error) {
+func (c *Collector) sampleQueue(ctx context.Context, counter *Counter, interval time.Duration) (ours bool, err error) {
+	q := counter.queue
 	if ours, err = c.sendSample(ctx, q, interval); !ours || err != nil {
 		return ours, err
 	}
@@ -106,7 +108,39 @@ func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue, interval ti
 	if err != nil {
 		return true, err
 	}
-	return c.sendSample(ctx, q, interval, depth.Waiting, depth.Active, depth.Delayed, depth.Dead, depth.Oldest.Milliseconds(), total.Enqueued)
+	taken, free := Taken(total, depth), 0
+	// Reading all leases costs most, so it is done only for a queue that may be stalled.
+	if depth.Waiting > 0 && !depth.Paused && (depth.Active == 0 || taken == counter.sample.taken) {
+		if free, err = c.freeSlots(ctx, q.Name()); err != nil {
+			return true, err
+		}
+	}
+	counter.sample.taken = taken
+	return c.sendSample(ctx, q, interval, depth.Waiting, depth.Active, depth.Delayed, depth.Dead, depth.Oldest.Milliseconds(), total.Enqueued,
+		depth.Time.UnixMilli(), taken, free)
+}
+
+// Taken returns a number that changes with each job that is taken, and with others that leave.
+func Taken(total queue.Counts, depth queue.Depth) int64 {
+	return total.Succeeded + total.Failed + total.Discarded + total.Cancelled + int64(depth.Active)
+}
+
+// freeSlots returns how many slots of all pools are free for jobs of a queue.
+func (c *Collector) freeSlots(ctx context.Context, name string) (free int, err error) {
+	pools, err := c.config.Client.Pools(ctx)
+	if err != nil {
+		return 0, err
+	}
+	held, err := queue.HeldByPools(ctx, c.config.Client)
+	if err != nil {
+		return 0, err
+	}
+	for _, pool := range pools {
+		if pool.Expires >= 0 && pool.Serves(name) && pool.TakesJobs() {
+			free += pool.Free(name, held[pool.Name])
+		}
+	}
+	return free, nil
 }
 
 // sendSample claims the right to sample a queue, or also writes values.

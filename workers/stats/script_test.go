@@ -56,14 +56,15 @@ func TestScriptsReplyAsTheirHeadersState(t *testing.T) {
 			t.Errorf("the last month has %d", got)
 		}
 
+		at := now.UnixMilli()
 		want("claim", call(sampleScript, now, "p", 60000), "ok")
 		want("claim again", call(sampleScript, now, "p", 60000), "ok")
 		want("claim of another pool", call(sampleScript, now, "o", 60000), "taken")
-		want("another pool's values", call(sampleScript, now, "o", 60000, 1, 2, 3, 4, 5, 6), "taken")
-		want("values", call(sampleScript, now, "p", 60000, 1, 2, 3, 4, 5, 10), "ok")
-		want("values again", call(sampleScript, now, "p", 60000, 1, 2, 3, 4, 5, 10), "ok")
-		want("lower values", call(sampleScript, now, "p", 60000, 0, 0, 0, 0, 0, 13), "ok")
-		want("a counter that began anew", call(sampleScript, now, "p", 60000, 0, 0, 0, 0, 0, 1), "ok")
+		want("another pool's values", call(sampleScript, now, "o", 60000, 1, 2, 3, 4, 5, 6, at, 7, 8), "taken")
+		want("values", call(sampleScript, now, "p", 60000, 1, 2, 3, 4, 5, 10, at, 7, 8), "ok")
+		want("values again", call(sampleScript, now, "p", 60000, 1, 2, 3, 4, 5, 10, at, 7, 8), "ok")
+		want("lower values", call(sampleScript, now, "p", 60000, 0, 0, 0, 0, 0, 13, at, 6, 9), "ok")
+		want("a counter that began anew", call(sampleScript, now, "p", 60000, 0, 0, 0, 0, 0, 1, at, 5, 4), "ok")
 		want("a claim when the other pool is gone", call(sampleScript, now, "o", -1), "ok")
 		want("a sample of the future", call(sampleScript, now.Add(10*time.Minute), "o", 0), "clock")
 		series, err := Read(f.ctx, f.client, "q", Hour)
@@ -74,7 +75,7 @@ func TestScriptsReplyAsTheirHeadersState(t *testing.T) {
 				gauges = b.Gauges
 			}
 		}
-		if want := (Gauges{true, 1, 2, 0, 0, 5 * time.Millisecond, 3}); gauges != want {
+		if want := (Gauges{true, 1, 2, 0, 0, 5 * time.Millisecond, 3, time.UnixMilli(at).UTC(), 5, 4}); gauges != want {
 			t.Errorf("the sample is %+v, want %+v", gauges, want)
 		}
 
@@ -95,7 +96,7 @@ func TestScriptsInAFullRedisWriteNothing(t *testing.T) {
 	if err := f.collector.Flush(f.ctx); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("flush: %v", err)
 	}
-	if _, err := f.collector.sampleQueue(f.ctx, f.queue, sampleEvery); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("sample: %v", err)
 	}
 	f.must(f.db.ConfigSet(f.ctx, "maxmemory", "0").Err())
@@ -113,7 +114,7 @@ func TestAllKeysExpire(t *testing.T) {
 	f := newFixture(t, redistest.DB(t), "")
 	f.count("a", queue.AttemptDead, 1, "no")
 	f.flush()
-	_, err := f.collector.sampleQueue(f.ctx, f.queue, sampleEvery)
+	_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery)
 	f.must(err)
 	keys := f.keys()
 	if len(keys) != 8 {

@@ -68,6 +68,11 @@ type Gauges struct {
 	Delayed, Dead   int  // the latest numbers
 	Oldest          time.Duration
 	Added           int64 // jobs that were added
+
+	// Of the latest sample in a bucket of a minute.
+	Time  time.Time // when it was taken; zero if that is not known
+	Taken int64     // changes when jobs are taken
+	Free  int       // slots of workers that were free for jobs that waited; zero also if that is not known
 }
 
 // Total returns the counts of all kinds, or those of one.
@@ -216,6 +221,12 @@ func (g *Gauges) set(metric string, n int64) {
 		g.Dead = int(n)
 	case "added":
 		g.Added = n
+	case "at":
+		g.Time = time.UnixMilli(n).UTC()
+	case "taken":
+		g.Taken = n
+	case "free":
+		g.Free = int(n)
 	default:
 		return
 	}
