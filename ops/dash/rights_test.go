@@ -3,6 +3,7 @@ package dash_test
 import (
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"skidway/internal/redistest"
+	"skidway/ops/access"
 	"skidway/ops/dash"
 	"skidway/queue"
 )
@@ -68,12 +70,31 @@ func TestEachRouteIsForThoseWhoMay(t *testing.T) {
 			t.Errorf("there is no route %s", pattern)
 		}
 	}
+	var whos []*access.Principal
+	var rights []string // of whos
 	for _, scopes := range []string{
 		"view:*", "view:mail", "view:other", "view:* operate:*", "view:mail operate:mail", "view:other operate:mail", "view:mail enqueue:mail:email.*",
 		"view:mail admin:mail", "view:mail reveal:mail", "admin:* reveal:*", "scale:*",
 		"view:* operate:* enqueue:* admin:* reveal:*",
 	} {
-		f.who = principal(t, strings.Fields(scopes)...)
+		whos, rights = append(whos, principal(t, strings.Fields(scopes)...)), append(rights, scopes)
+	}
+	for _, c := range []struct {
+		user access.User
+		may  string
+	}{
+		{access.User{Role: "view"}, "view:*"},
+		{access.User{Role: "view", Queues: []string{"mail"}, Reveal: true, Scale: true}, "view:mail reveal:mail"},
+		{access.User{Role: "operate", Queues: []string{"ma*"}, Kinds: []string{"email.*"}}, "view:mail operate:mail enqueue:mail"},
+		{access.User{Role: "operate", Queues: []string{"other"}, Reveal: true}, "view:other operate:other enqueue:other reveal:other"},
+		{access.User{Role: "admin"}, "view:* operate:* enqueue:* admin:*"},
+		{access.User{Role: "admin", Queues: []string{"mail", "other"}, Kinds: []string{"*", "exec.run"}}, "view:mail view:other operate:mail operate:other enqueue:mail enqueue:other admin:mail admin:other"},
+	} {
+		c.user.Name = "anna"
+		whos, rights = append(whos, c.user.Principal()), append(rights, c.may)
+	}
+	for i, scopes := range rights {
+		f.who = whos[i]
 		_, rail, _ := strings.Cut(f.get("/settings").body, `class="rail"`)
 		rail, _, _ = strings.Cut(rail, "</nav>")
 		for _, pattern := range patterns {
@@ -96,6 +117,29 @@ func TestEachRouteIsForThoseWhoMay(t *testing.T) {
 			}
 			if may := covered(scopes, c.needs); a.StatusCode >= 500 || may != (a.StatusCode != http.StatusForbidden) {
 				t.Errorf("%q: %s %s: %d, want it allowed: %t", scopes, method, address, a.StatusCode, may)
+			}
+		}
+	}
+}
+
+func TestEachRouteIsForTheHostsOfTheServer(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	gate, err := access.NewGate(f.queues.DB(), access.GateConfig{Hosts: []string{"jobs.example.com"}, NoLogin: true, LoginPage: func(http.ResponseWriter, *http.Request, access.LoginForm) {}})
+	f.must(err)
+	handler := gate.Handler(f.dash)
+	for _, pattern := range append(dash.Patterns(), "GET /healthz", "GET /readyz", "GET /assets/none.css", "GET /login", "POST /login", "POST /logout", "GET /no/such/page") {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = strings.NewReplacer("{$}", "", "{queue}", "mail", "{id}", "mail:0:n1-1").Replace(path)
+		for host, known := range map[string]bool{
+			"127.0.0.1:8470": true, "localhost": true, "[::1]:1": true, "jobs.example.com": true,
+			"evil.example": false, "127.0.0.1.evil.example:8470": false, "192.0.2.1": false, "": false,
+		} {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+			r.Host = host
+			exempt := path == "/healthz" || path == "/readyz"
+			if a := send(t, handler, r); (a.StatusCode == http.StatusMisdirectedRequest) == (known || exempt) {
+				t.Errorf("%s of host %q: %d", pattern, host, a.StatusCode)
 			}
 		}
 	}
