@@ -17,10 +17,18 @@ import (
 	"skidway/queue"
 )
 
+// Limits of a search that matches nothing, among 1,000,000 dead and 10,000,000 waiting jobs.
+const (
+	maxPage    = 100 * time.Millisecond
+	maxCommand = time.Millisecond
+	maxPingP99 = 2 * time.Millisecond
+)
+
 // BenchmarkSearchThatMatchesNothing measures a page that reads until a bound ends it, beside
 // PINGs on another connection. SKIDWAY_BENCH_JOBS is the number of dead jobs (default 20,000);
-// there are ten times as many waiting ones. It reports the time of a page (an operation), the
-// longest command and the 99th percentile of PING.
+// there are ten times as many waiting ones. It reports the time of a page (an operation), that of
+// the longest page, the longest command and the 99th percentile of PING, and fails if one of them is
+// above its limit, as it may be where other work is done on the machine.
 func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 	dead, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_BENCH_JOBS"), "20000"))
 	if err != nil {
@@ -31,8 +39,7 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 	fill(f, dead, 10)
 	for state, match := range map[queue.State]string{queue.Dead: `error contains "none"`, queue.Waiting: `args.user == "none"`} {
 		b.Run(string(state), func(b *testing.B) {
-			f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
-			f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+			f.watchSlow(b)
 			stop, ended, pings := make(chan struct{}), make(chan struct{}), []time.Duration{}
 			go func() {
 				defer close(ended)
@@ -47,18 +54,23 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 					}
 				}
 			}()
-			cursor, examined := "", 0
+			cursor, examined, longest := "", 0, time.Duration(0)
 			for b.Loop() {
+				began := time.Now()
 				page, err := f.client.Search(b.Context(), "q", ops.SearchOptions{State: state, Match: match, Cursor: cursor})
 				f.must(err)
-				cursor, examined = page.Next, examined+page.Examined
+				cursor, examined, longest = page.Next, examined+page.Examined, max(longest, time.Since(began))
 			}
 			close(stop)
 			<-ended
 			slices.Sort(pings)
-			f.reportSlow(b)
+			ping := pings[len(pings)*99/100]
 			b.ReportMetric(float64(examined)/float64(b.N), "jobs/op")
-			b.ReportMetric(float64(pings[len(pings)*99/100].Microseconds()), "µs-ping-p99")
+			b.ReportMetric(float64(longest.Microseconds()), "µs-longest-page")
+			b.ReportMetric(float64(ping.Microseconds()), "µs-ping-p99")
+			if command := f.reportSlow(b); longest >= maxPage || command > maxCommand || ping >= maxPingP99 {
+				b.Errorf("longest page %s (limit %s), longest command %s (%s), 99 %% of PINGs %s (%s)", longest, maxPage, command, maxCommand, ping, maxPingP99)
+			}
 		})
 	}
 }
@@ -111,9 +123,7 @@ func BenchmarkOperation(b *testing.B) {
 				f.must(f.db.FlushDB(b.Context()).Err())
 				f.add("q", "a", "", queue.Options{})
 				fill(f, dead, map[string]int{"delete": 10}[change.Do])
-				f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
-				f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
-				f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+				f.watchSlow(b)
 				f.must(f.db.ConfigResetStat(b.Context()).Err())
 				busy := f.redisTime()
 				b.StartTimer()
@@ -164,9 +174,17 @@ func (f *fixture) scriptTime() (µs float64) {
 	return µs
 }
 
-// reportSlow reports the longest command, and the longest but for one in a hundred of those above
-// 300 µs.
-func (f *fixture) reportSlow(b *testing.B) {
+// watchSlow makes Redis list the commands above 300 µs from now on.
+func (f *fixture) watchSlow(b *testing.B) {
+	b.Helper()
+	f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
+	f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
+	f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+}
+
+// reportSlow reports and returns the longest command, and reports the longest but for one in a hundred
+// of those above 300 µs.
+func (f *fixture) reportSlow(b *testing.B) (longest time.Duration) {
 	b.Helper()
 	logs, err := f.db.SlowLogGet(b.Context(), -1).Result()
 	f.must(err)
@@ -176,8 +194,10 @@ func (f *fixture) reportSlow(b *testing.B) {
 	}
 	slices.Sort(took)
 	if n := len(took); n > 0 {
-		b.ReportMetric(float64(took[n-1].Microseconds()), "µs-longest-above-300")
+		longest = took[n-1]
+		b.ReportMetric(float64(longest.Microseconds()), "µs-longest-above-300")
 		b.ReportMetric(float64(took[n*99/100].Microseconds()), "µs-p99-above-300")
 		b.ReportMetric(float64(n), "above-300")
 	}
+	return longest
 }
