@@ -153,7 +153,7 @@ func SetResultJSON(ctx context.Context, value any) error {
 // context of a trace; they keep headers of their own with the same names. It does not copy the
 // headers, which must not be changed afterwards. ctx must be a handler's; another one is an error.
 //
-// Jobs that follow also have the headers due, traceparent and tracestate of the job before them.
+// Jobs that follow also have the headers due, flow, traceparent and tracestate of the job before them.
 func SetThenHeaders(ctx context.Context, headers map[string]string) error {
 	a, err := attemptOf(ctx)
 	if err != nil {

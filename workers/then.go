@@ -48,19 +48,22 @@ func follow(client *queue.Client, job *queue.Job, result []byte, headers map[str
 	return jobs, nil
 }
 
-// The headers of W3C Trace Context: a job belongs to the trace of the one before it, also where this
-// worker traces nothing.
+// The headers of W3C Trace Context, and the id of the first job of those that follow each other: a job
+// belongs to the trace and the flow of the one before it, also where this worker traces nothing.
 const (
 	traceparent = "traceparent"
 	tracestate  = "tracestate"
+	flow        = "flow"
 )
 
 // inherit returns the headers of a job with those of the job that it follows, and with others that
 // were set for it. It keeps the job's own.
 func inherit(own, before, set map[string]string) map[string]string {
 	all := map[string]string{}
-	if due := before[queue.HeaderDue]; due != "" {
-		all[queue.HeaderDue] = due // relative days depend on it
+	for _, name := range []string{queue.HeaderDue, flow} { // relative days depend on when it was due
+		if value := before[name]; value != "" {
+			all[name] = value
+		}
 	}
 	if before[traceparent] != "" && set[traceparent] == "" {
 		all[traceparent] = before[traceparent]

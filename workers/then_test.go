@@ -192,15 +192,15 @@ func TestJobsThatFollowHaveTheHeadersOfATrace(t *testing.T) {
 		ran <- job
 		return nil
 	}, workers.Kind{})
-	before := map[string]string{"traceparent": "before", "tracestate": "of before", "due": "2026-11-30T08:00:00Z", "tenant": "7"}
+	before := map[string]string{"traceparent": "before", "tracestate": "of before", "due": "2026-11-30T08:00:00Z", "flow": "1", "tenant": "7"}
 	for _, c := range []struct {
 		set       string
 		own, want map[string]string
 	}{
-		{"", nil, map[string]string{"traceparent": "before", "tracestate": "of before", "due": before["due"]}},
-		{"1", map[string]string{"a": "b"}, map[string]string{"traceparent": "set", "due": before["due"], "a": "b"}},
-		{"1", map[string]string{"traceparent": "own", "due": "never"}, map[string]string{"traceparent": "own", "due": "never"}},
-		{"", map[string]string{"traceparent": "own"}, map[string]string{"traceparent": "own", "due": before["due"]}},
+		{"", nil, map[string]string{"traceparent": "before", "tracestate": "of before", "due": before["due"], "flow": "1"}},
+		{"1", map[string]string{"a": "b"}, map[string]string{"traceparent": "set", "due": before["due"], "flow": "1", "a": "b"}},
+		{"1", map[string]string{"traceparent": "own", "due": "never", "flow": "2"}, map[string]string{"traceparent": "own", "due": "never", "flow": "2"}},
+		{"", map[string]string{"traceparent": "own"}, map[string]string{"traceparent": "own", "due": before["due"], "flow": "1"}},
 	} {
 		headers := maps.Clone(before)
 		headers["set"] = c.set

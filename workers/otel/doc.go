@@ -28,6 +28,10 @@
 // Even with [Config.Child] a process span is no child, but has a link, if the job waited for more
 // than an hour, was tried before or comes from a schedule.
 //
+// Jobs that follow each other are a flow: the attribute messaging.message.conversation_id of their spans is
+// the id of the first of them, which the others have in the header flow. A job that is added with a header
+// flow has that instead.
+//
 // The error.type of a process span is timeout, panic, cancelled, lease_lost or shutdown, or the Go
 // type of the handler's error, or _OTHER for an error that has only a text. A job that is snoozed or
 // discarded has no error.

@@ -352,6 +352,72 @@ func TestJobsThatFollowHaveALinkToTheAttemptBefore(t *testing.T) {
 	}
 }
 
+func TestJobsThatFollowEachOtherHaveTheFirstOnesIDAsConversation(t *testing.T) {
+	t.Parallel()
+	for name, sampler := range map[string]trace.Sampler{"all": trace.AlwaysSample(), "no attempt in q": noAttempt{}} {
+		f := setup(t, otel.Config{}, trace.WithSampler(sampler))
+		for _, kind := range []string{"first", "second", "third", "lone"} {
+			f.handle(kind, nothing)
+		}
+		third := queue.NewJob{Args: queue.Raw("third", []byte("{}")), Options: queue.Options{Queue: "other", Unique: queue.Unique{Key: "k"}}}
+		second := queue.NewJob{Args: queue.Raw("second", []byte("{}")), Options: queue.Options{Then: []queue.NewJob{third}}}
+		id := f.add(t.Context(), "first", queue.Options{Then: []queue.NewJob{second}})
+		f.add(t.Context(), "lone", queue.Options{})
+		f.add(t.Context(), "lone", queue.Options{Headers: map[string]string{"flow": "order-7"}})
+		f.Drain()
+		conversations := map[string][]string{}
+		for _, span := range f.exporter.GetSpans() {
+			attributes := map[attribute.Key]string{}
+			for _, a := range span.Attributes {
+				attributes[a.Key] = a.Value.Emit()
+			}
+			operation := attributes["messaging.operation.name"] + " " + attributes["skidway.job.kind"]
+			conversations[operation] = append(conversations[operation], attributes["messaging.message.conversation_id"])
+		}
+		want := map[string][]string{
+			"send first": {id}, "process first": {id}, "process second": {id}, "process third": {id},
+			"send lone": {"", "order-7"}, "process lone": {"", "order-7"},
+		}
+		if name != "all" {
+			want["process first"], want["process second"], want["process lone"] = nil, nil, nil
+		}
+		for operation, ids := range want {
+			if got := conversations[operation]; !slices.Equal(got, ids) {
+				t.Errorf("%s: the spans %q have the conversations %q, want %q", name, operation, got, ids)
+			}
+		}
+	}
+}
+
+func TestConversationsAllocateNothingWhereNoSpanIsSampled(t *testing.T) {
+	f := setup(t, otel.Config{}, trace.WithSampler(trace.NeverSample()))
+	handler := f.telemetry.Process(nothing)
+	allocations := func(headers map[string]string) float64 {
+		process := &queue.Job{ID: "q:0:n1-1", Queue: "q", Kind: "k", Enqueued: time.Now(), Headers: headers, Then: []queue.NewJob{{}}}
+		send := []queue.NewJob{{Args: queue.Raw("k", nil), Options: queue.Options{Queue: "q", Headers: headers}}}
+		results := []queue.Result{{ID: "q:0:n1-1"}}
+		return testing.AllocsPerRun(100, func() {
+			_ = handler(context.Background(), process)
+			f.telemetry.Enqueue(context.Background(), send, func(context.Context, []queue.NewJob) []queue.Result { return results })
+		})
+	}
+	if with, without := allocations(map[string]string{"flow": "1"}), allocations(map[string]string{"other": "1"}); with > without-1 {
+		t.Errorf("%.0f allocations with a conversation, %.0f for a job that begins one, of which one is its header", with, without)
+	}
+}
+
+// noAttempt samples all spans but those of attempts in queue q.
+type noAttempt struct{}
+
+func (noAttempt) Description() string { return "no attempt" }
+
+func (noAttempt) ShouldSample(p trace.SamplingParameters) trace.SamplingResult {
+	if p.Name == "process q" {
+		return trace.SamplingResult{Decision: trace.Drop}
+	}
+	return trace.SamplingResult{Decision: trace.RecordAndSample}
+}
+
 func TestRetriesLateJobsAndThoseOfSchedulesAreNoChildren(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(f *fixture){

@@ -35,6 +35,7 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 				semconv.MessagingMessageID(job.ID), semconv.MessagingClientID(job.Worker),
 				kindKey.String(job.Kind), attemptKey.Int(job.Attempts+1), priorityKey.String(job.Priority.String()),
 			)
+			setConversation(span, job.Headers, leads(job), job.ID)
 			if creation.IsValid() {
 				span.AddLink(trace.Link{SpanContext: creation})
 			}
@@ -45,7 +46,7 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 			t.metrics.wait.Record(ctx, waited.Seconds(), of.process.record...)
 		}
 		if len(job.Then) > 0 {
-			_ = workers.SetThenHeaders(ctx, t.headers(nil, span.SpanContext())) // ctx is a handler's
+			_ = workers.SetThenHeaders(ctx, t.thenHeaders(span.SpanContext(), job)) // ctx is a handler's
 		}
 		returned := false
 		defer func() {
@@ -62,6 +63,23 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 		returned = true
 		return err
 	}
+}
+
+// leads reports whether a job is the first of those that follow each other, if it has no header flow. A
+// job that forwards another one is none of them.
+func leads(job *queue.Job) bool { return len(job.Then) > 0 && job.Kind != queue.Forward }
+
+// thenHeaders returns the headers of the jobs that follow a job with a process span. They name the first
+// of the flow also if that span is not sampled: another one may be.
+func (t *Telemetry) thenHeaders(process trace.SpanContext, job *queue.Job) map[string]string {
+	headers := t.headers(nil, process)
+	if process.IsValid() && job.Headers[flow] == "" && leads(job) {
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		headers[flow] = job.ID
+	}
+	return headers
 }
 
 // isChild reports whether the process span of a job may be a child of its creation.

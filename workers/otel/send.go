@@ -44,6 +44,10 @@ func (t *Telemetry) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(
 		}
 	}
 	results := next(ctx, t.inject(ctx, span.SpanContext(), jobs))
+	if len(jobs) == 1 && len(results) == 1 && span.IsRecording() {
+		_, headers := effective(&jobs[0])
+		setConversation(span, headers, hasThen(&jobs[0]), results[0].ID)
+	}
 	t.sent(ctx, span, to, results, began)
 	return results
 }
@@ -101,6 +105,7 @@ func (t *Telemetry) create(ctx context.Context, jobs []queue.NewJob) (_ []queue.
 			_, span := t.tracer.Start(ctx, to.create.span, to.create.start...)
 			span.SetAttributes(to.create.more...)
 			setKind(span, &jobs[i])
+			setConversation(span, headers, false, "") // the job has no id yet
 			creation = span.SpanContext()
 			jobs[i].Options.Headers = t.headers(headers, creation)
 			span.End()
@@ -117,6 +122,31 @@ func setKind(span trace.Span, job *queue.NewJob) {
 	if job.Args != nil {
 		span.SetAttributes(kindKey.String(job.Args.Kind()))
 	}
+}
+
+// flow is the header with the id of the first of the jobs that follow each other, for which a client may
+// choose another one.
+const flow = "flow"
+
+// setConversation sets the flow of a job with headers; of the first one it is the job's id, which is empty
+// if it is not known.
+func setConversation(span trace.Span, headers map[string]string, first bool, id string) {
+	conversation := headers[flow]
+	if conversation == "" && first {
+		conversation = id
+	}
+	if conversation != "" {
+		span.SetAttributes(semconv.MessagingMessageConversationID(conversation))
+	}
+}
+
+// hasThen reports whether other jobs follow a job.
+func hasThen(job *queue.NewJob) bool {
+	if args, ok := job.Args.(interface{ Options() *queue.Options }); ok && job.Options.Then == nil {
+		defaults := args.Options()
+		return defaults != nil && len(defaults.Then) > 0
+	}
+	return len(job.Options.Then) > 0
 }
 
 // inject returns jobs that have the context of the span that creates them, unless they have one.
