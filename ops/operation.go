@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -27,12 +28,20 @@ const (
 	renewEvery = 2 * time.Second  // at the latest there is a step, also an empty one
 )
 
-// A Change is a change of all jobs of a queue in a state that match a filter.
+// MaxDirect is the number of jobs that are changed by their ids without an operation, and MaxIDs the number
+// that a [Change] may name.
+const (
+	MaxDirect = 100
+	MaxIDs    = 1000
+)
+
+// A Change is a change of all jobs of a queue in a state that match a filter, or of jobs that are named.
 type Change struct {
 	Queue    string
-	Do       string // "retry", "delete", "cancel" or "priority"
-	State    queue.State
+	Do       string         // "retry", "delete", "cancel" or "priority"
+	State    queue.State    // may be empty with IDs: then the jobs may be in any state that allows the change
 	Match    string         // a filter expression; empty: all jobs
+	IDs      []string       // of the only jobs, up to MaxIDs, without Match; nil: all that match
 	Priority queue.Priority // that "priority" sets
 	Rate     int            // maximum number of jobs changed in a second; zero: no maximum
 	By       string         // who asks, for the list of operations
@@ -52,10 +61,18 @@ func (c *Change) validate() (*filter.Filter, error) {
 	switch {
 	case states == nil:
 		return nil, fmt.Errorf("%w: change %.40q: want retry, delete, cancel or priority", queue.ErrInvalid, c.Do)
-	case !slices.Contains(states, c.State):
+	case !slices.Contains(states, c.State) && (c.State != "" || c.IDs == nil):
 		return nil, fmt.Errorf("%w: %s of %.40s jobs: want one of %v", queue.ErrInvalid, c.Do, c.State, states)
 	case c.Rate < 0 || c.Rate > maxRate:
 		return nil, fmt.Errorf("%w: %d jobs in a second: want up to %d", queue.ErrInvalid, c.Rate, maxRate)
+	}
+	if c.IDs != nil && (len(c.IDs) == 0 || len(c.IDs) > MaxIDs || c.Match != "") {
+		return nil, fmt.Errorf("%w: %d ids: want 1 to %d, without a filter", queue.ErrInvalid, len(c.IDs), MaxIDs)
+	}
+	for _, id := range c.IDs {
+		if name, _, _ := strings.Cut(id, ":"); name != c.Queue || strings.ContainsAny(id, " \n") {
+			return nil, fmt.Errorf("%w: %.80q is no job of queue %s", queue.ErrInvalid, id, c.Queue)
+		}
 	}
 	return parseFilter(c.Match)
 }
@@ -78,7 +95,7 @@ type Question struct {
 
 // String returns the number of jobs in words, such as "at least 1,200 dead jobs".
 func (q *Question) String() string {
-	text := Plural(q.Count, string(q.State)+" job")
+	text := Plural(q.Count, strings.TrimSpace(string(q.State)+" job"))
 	switch {
 	case !q.AtLeast:
 		return text
@@ -138,8 +155,8 @@ type Operations struct {
 // Operations returns the operations of the queues of the client.
 func (c *Client) Operations() *Operations { return c.operations }
 
-// Ask counts the jobs that a change is to change. Without a filter their number is known; with
-// one they are read, for at most 2 s; all questions and operations of a client together use at most
+// Ask counts the jobs that a change is to change. Without a filter their number is known, also where
+// they are named; with one they are read, for at most 2 s; all questions and operations of a client together use at most
 // half of Redis's time. Nothing is changed. The error is a [BusyError] while two others are counted.
 func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) {
 	f, err := change.validate()
@@ -161,6 +178,10 @@ func (o *Operations) Ask(ctx context.Context, change Change) (*Question, error) 
 	asked := &Question{Change: change, AsOf: before.Time.Add(time.Millisecond), Of: InState(before, change.State)}
 	if err := rdb.Sleep(ctx, time.Millisecond); err != nil {
 		return nil, err
+	}
+	if change.IDs != nil {
+		asked.Count = len(change.IDs)
+		return asked, nil
 	}
 	if change.Match == "" {
 		depth, err := q.Depth(ctx)
@@ -207,7 +228,7 @@ func (o *Operations) Begin(ctx context.Context, asked *Question) (*OperationRun,
 	}
 	return o.take(ctx, "begin", queue.Operation{
 		ID: asked.ID, Request: asked.Request,
-		Queue: asked.Queue, Do: asked.Do, State: asked.State, Match: asked.Match, Priority: asked.Priority, Rate: asked.Rate, By: asked.By,
+		Queue: asked.Queue, Do: asked.Do, State: asked.State, Match: asked.Match, IDs: asked.IDs, Priority: asked.Priority, Rate: asked.Rate, By: asked.By,
 		Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"skidway/internal/rdb"
@@ -32,6 +33,7 @@ type OperationRun struct {
 	owner      string
 	lost       bool // the reply that would have shown the operation
 	reader     *reader
+	ids        []string  // of the jobs, if they are named
 	found      []match   // and not changed yet
 	sent       int       // jobs examined that steps have reported
 	size       int       // of the next step
@@ -50,6 +52,7 @@ func (r *OperationRun) open() error {
 	}
 	f, err := parseFilter(r.Operation.Match)
 	if err == nil {
+		r.ids = r.Operation.IDs // later answers have none
 		r.reader = r.operations.newReader(r.queue, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
 	}
 	return err
@@ -93,6 +96,9 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 	r.max = maxStep
 	if r.Operation.Do == "delete" && r.Operation.State == queue.Waiting && r.Operation.Match == "" {
 		advance, r.max = r.purge, maxPurge
+	}
+	if len(r.ids) > 0 {
+		advance, r.max = r.named, maxStep
 	}
 	for r.Operation.Status == "running" {
 		err := r.reader.wait(ctx)
@@ -186,6 +192,17 @@ func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) e
 		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.reader.cursor, Done: !more, Examined: r.reader.examined - r.sent}, report)
 	}
 	return nil
+}
+
+// named changes the next jobs of those that are named. The cursor is their number.
+func (r *OperationRun) named(ctx context.Context, report func(queue.Operation)) error {
+	first, _ := strconv.Atoi(r.Operation.Cursor) // empty at the beginning
+	left := r.ids[min(first, len(r.ids)):]
+	size := min(r.size, r.allowed(), len(left))
+	if size == 0 && len(left) > 0 {
+		return r.pause(ctx, report)
+	}
+	return r.step(ctx, queue.OperationCall{Do: "step", Cursor: strconv.Itoa(first + size), Done: size == len(left), Examined: size, Jobs: left[:size]}, report)
 }
 
 // purge deletes the next waiting jobs.

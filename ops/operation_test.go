@@ -106,6 +106,48 @@ func TestOperationChangesTheJobsThatMatch(t *testing.T) {
 	})
 }
 
+func TestOperationChangesTheJobsThatAreNamed(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		dead := f.buried(150)
+		delayed := f.add("q", "k", "", queue.Options{Delay: time.Hour})
+		waiting := f.add("q", "k", "", queue.Options{})
+		others := f.buried(5)
+		named := append(slices.Clone(dead), delayed, waiting, "q:0:n1-1", dead[0])
+		asked := f.asks(ops.Change{Do: "retry", IDs: named})
+		if asked.Count != 154 || asked.AtLeast || asked.String() != "154 jobs" {
+			t.Errorf("the question is %d jobs: %s", asked.Count, asked)
+		}
+		run, err := f.client.Operations().Begin(t.Context(), asked)
+		f.must(err)
+		ctx, kill := context.WithCancel(t.Context())
+		if err := run.Run(ctx, func(queue.Operation) { kill() }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("it was killed: %v", err)
+		}
+		op, err := f.client.Operations().Get(t.Context(), run.Operation.ID)
+		f.must(err)
+		if op.Changed == 0 || op.Changed >= 151 || f.states(dead)[queue.Waiting] != op.Changed || op.Count != 154 {
+			t.Errorf("after the kill the operation is %+v, the states %v", op, f.states(dead))
+		}
+		f.turnIsOver()
+		run, err = f.client.Operations().Continue(t.Context(), op.ID)
+		f.must(err)
+		f.must(run.Run(t.Context(), func(queue.Operation) {}))
+		if op := run.Operation; op.Status != "done" || op.Changed != 151 || op.Left != 3 || op.Examined != 154 || op.State != "" {
+			t.Errorf("the operation is %+v", op)
+		}
+		if named, left := f.states(append(dead, delayed)), f.states(others); named[queue.Waiting] != 151 || left[queue.Dead] != 5 {
+			t.Errorf("the states are %v, those of others %v", named, left)
+		}
+		if op := f.changes(ops.Change{Do: "retry", State: queue.Delayed, IDs: append([]string{delayed}, others...)}); op.Changed != 0 || op.Left != 6 {
+			t.Errorf("no job is delayed: %+v", op)
+		}
+		if op := f.changes(ops.Change{Do: "delete", State: queue.Dead, IDs: others, Rate: 1000}); op.Changed != 5 {
+			t.Errorf("deleted: %+v", op)
+		}
+	})
+}
+
 func TestCursorOfAnOperationIsNotBehindJobsThatAreNotChangedYet(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

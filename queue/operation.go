@@ -19,9 +19,10 @@ type Operation struct {
 	ID       string
 	Queue    string
 	Do       string // "retry", "delete", "cancel" or "priority"
-	State    State  // of the jobs that it changes
+	State    State  // of the jobs that it changes; may be empty with IDs: then of any
 	Priority Priority
 	Match    string    // a filter expression; empty: all jobs
+	IDs      []string  // of the only jobs, if they are named; empty unless it begins or continues
 	AsOf     time.Time // jobs that came into the state later are left alone
 	Count    int       // number of jobs that matched then
 	AtLeast  bool      // whether Count is only a part of them
@@ -142,7 +143,7 @@ func (op *Operation) args(local string, call OperationCall) []any {
 		}
 		return []any{
 			"begin", local, call.Owner, turn, call.MaxAge.Milliseconds(),
-			"do", op.Do, "state", string(op.State), "letter", string(op.Priority.letter()), "match", op.Match, "as_of", op.AsOf.UnixMilli(),
+			"do", op.Do, "state", string(op.State), "letter", string(op.Priority.letter()), "match", op.Match, "ids", strings.Join(op.IDs, " "), "as_of", op.AsOf.UnixMilli(),
 			"count", op.Count, "at_least", atLeast, "rate", op.Rate, "by", op.By, "request", op.Request,
 		}
 	case "continue":
@@ -183,6 +184,8 @@ func (op *Operation) set(name, text string, n int64) {
 		}
 	case "match":
 		op.Match = text
+	case "ids":
+		op.IDs = strings.Fields(text)
 	case "as_of":
 		op.AsOf = time.UnixMilli(n)
 	case "count":

@@ -88,6 +88,48 @@ func TestKilledOperationIsShownAsInterruptedAndContinued(t *testing.T) {
 	d.ends(d.run("operations", "continue", op.ID), cli.ExitFailed, op.ID, "the operation is done")
 }
 
+func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	s := d.serve([]string{"view:*", "operate:*"})
+	token := write(t, t.TempDir(), "token", s.token)
+	var ids []string
+	for range 60 {
+		other, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, d.add("a", queue.Options{Delay: time.Hour}), other)
+	}
+	shown := d.must(append([]string{"jobs", "priority", "--to", "high"}, ids...)...).stdout
+	if shown != "60 jobs changed\n60 jobs changed\n" {
+		t.Errorf("it prints %q", shown)
+	}
+	all := d.operations()
+	if len(all) != 2 || all[0].Changed != 60 || all[0].Status != "done" || all[0].Do != "priority" || !strings.Contains(all[0].By, "@") {
+		t.Errorf("the operations are %+v", all)
+	}
+	var audit []struct {
+		Action, Outcome string
+		Count           int
+	}
+	if err := json.Unmarshal([]byte(d.must("audit", "-o", "json").stdout), &audit); err != nil {
+		t.Fatal(err)
+	}
+	if len(audit) != 2 || audit[0].Action != "priority" || audit[0].Count != 120 || audit[1].Count != 120 {
+		t.Errorf("the audit is %+v", audit)
+	}
+	d.ends(d.run(append([]string{"jobs", "run-now"}, ids...)...), cli.ExitFailed, "60 of 120 jobs were not changed, the others are done") // those of the other queue wait
+	d.ends(d.run(append([]string{"jobs", "cancel", "none"}, ids...)...), cli.ExitFailed, "none")
+	if left := d.must("jobs", "list", "other", "--state", "waiting", "--limit", "100", "-o", "json").stdout; strings.Count(left, `"id"`) != 60 {
+		t.Errorf("left are %s", left)
+	}
+	o := inProcess(t, append([]string{"jobs", "cancel", "--server", s.url, "--token", "@" + token}, ids...))
+	if o.code != cli.ExitDone || o.stdout != "60 jobs cancelled\n60 jobs cancelled\n" {
+		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
 func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
 	t.Parallel()
 	d := newFixtureAt(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0))

@@ -22,9 +22,9 @@ import (
 // now.
 type NewOperation struct {
 	Action   string    `json:"action" jsonschema:"retry, delete, cancel or priority"`
-	State    string    `json:"state,omitzero" jsonschema:"of the jobs; not with ids"`
+	State    string    `json:"state,omitzero" jsonschema:"of the jobs; not with ids that are changed at once, and needless with others"`
 	Match    string    `json:"match,omitzero" jsonschema:"a filter expression"`
-	IDs      []string  `json:"ids,omitzero" jsonschema:"of up to 1,000 jobs, which are changed at once"`
+	IDs      []string  `json:"ids,omitzero" jsonschema:"of up to 1,000 jobs; up to 100 are changed at once, more are an operation, and so are those that a dry run has counted"`
 	Priority string    `json:"priority,omitzero" jsonschema:"of the action priority"`
 	Rate     int       `json:"rate,omitzero" jsonschema:"maximum number of jobs in a second (default as many as half of the time of Redis allows)"`
 	Count    *int      `json:"count,omitzero"`
@@ -66,8 +66,8 @@ type IDResult struct {
 	Problem *Problem `json:"problem,omitzero"`
 }
 
-// maxIDs bounds the jobs that one request changes by their ids.
-const maxIDs = 1000
+// listIDs returns what the audit has of jobs that are named.
+func listIDs(ids []string) string { return "ids: " + strings.Join(ids, " ") }
 
 func addOperation(ctx context.Context, c *call) (any, error) {
 	var body NewOperation
@@ -88,14 +88,18 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField("priority", "%.40q: want high, normal or low with the action priority, else none", body.Priority)
 	}
 	c.action = body.Action
-	if c.key != "" && (body.IDs != nil || body.DryRun) {
-		return nil, invalidField(idempotencyKey, "it is only for operations, not for ids and for dry_run")
+	direct := body.IDs != nil && len(body.IDs) <= ops.MaxDirect && body.AsOf.IsZero() && !body.DryRun
+	if c.key != "" && (direct || body.DryRun) {
+		return nil, invalidField(idempotencyKey, "it is only for operations, not for up to %d ids and for dry_run", ops.MaxDirect)
 	}
-	if body.IDs != nil {
+	if err := checkIDs(c, body.IDs); err != nil {
+		return nil, err
+	}
+	if direct {
 		return changeIDs(ctx, c, &body, priority)
 	}
 	question := &ops.Question{
-		Change: ops.Change{Queue: c.values["queue"], Do: body.Action, State: queue.State(body.State), Match: body.Match, Priority: priority, Rate: body.Rate},
+		Change: ops.Change{Queue: c.values["queue"], Do: body.Action, State: queue.State(body.State), Match: body.Match, IDs: body.IDs, Priority: priority, Rate: body.Rate},
 		Count:  number(body.Count), AtLeast: body.AtLeast, AsOf: body.AsOf,
 	}
 	return operate(ctx, c, question, body.DryRun)
@@ -169,7 +173,11 @@ func operate(ctx context.Context, c *call, asked *ops.Question, dryRun bool) (an
 	if id != "" {
 		asked.ID, asked.Request = id, c.digest
 	}
-	answer, err := runOperation(ctx, c, q.Name(), asked.Match, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Operations().Begin(ctx, asked) })
+	which := asked.Match
+	if asked.IDs != nil {
+		which = listIDs(asked.IDs)
+	}
+	answer, err := runOperation(ctx, c, q.Name(), which, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Operations().Begin(ctx, asked) })
 	if !errors.Is(err, ops.ErrBegun) {
 		return answer, err
 	}
@@ -246,17 +254,25 @@ func replayOperation(ctx context.Context, c *call, op queue.Operation) (any, err
 	return operationOf(op, c.views(op.Queue)), nil
 }
 
+// checkIDs returns an error unless ids are those of different jobs of the queue.
+func checkIDs(c *call, ids []string) error {
+	if len(ids) > ops.MaxIDs {
+		return invalidField("ids", "%d ids: want up to %d", len(ids), ops.MaxIDs)
+	}
+	for i, id := range ids {
+		if queueOfID(id) != c.values["queue"] || slices.Contains(ids[:i], id) {
+			return invalidField("ids", "%.80q is no job of queue %s, or is there twice", id, c.values["queue"])
+		}
+	}
+	return nil
+}
+
 // changeIDs changes jobs by their ids.
 func changeIDs(ctx context.Context, c *call, body *NewOperation, priority queue.Priority) (any, error) {
 	alone := *body
 	alone.Action, alone.IDs, alone.Priority = "", nil, ""
-	if len(body.IDs) == 0 || len(body.IDs) > maxIDs || !reflect.ValueOf(alone).IsZero() {
-		return nil, invalidField("ids", "want 1 to %d ids, with only action and priority beside them", maxIDs)
-	}
-	for i, id := range body.IDs {
-		if queueOfID(id) != c.values["queue"] || slices.Contains(body.IDs[:i], id) {
-			return nil, invalidField("ids", "%.80q is no job of queue %s, or is there twice", id, c.values["queue"])
-		}
+	if len(body.IDs) == 0 || !reflect.ValueOf(alone).IsZero() {
+		return nil, invalidField("ids", "want 1 to %d ids, with only action and priority beside up to %d", ops.MaxIDs, ops.MaxDirect)
 	}
 	change := map[string]func(id string) error{
 		"retry":    func(id string) error { return c.queues.Retry(ctx, id) },
@@ -266,7 +282,7 @@ func changeIDs(ctx context.Context, c *call, body *NewOperation, priority queue.
 	}[body.Action]
 	c.status = 200
 	answer := IDResults{Results: []IDResult{}}
-	end, err := c.beginAudit(ctx, c.entry(c.values["queue"], "ids: "+strings.Join(body.IDs, " "), len(body.IDs)))
+	end, err := c.beginAudit(ctx, c.entry(c.values["queue"], listIDs(body.IDs), len(body.IDs)))
 	if err != nil {
 		return nil, err
 	}

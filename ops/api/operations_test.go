@@ -129,6 +129,53 @@ func TestJobsAreChangedByIDs(t *testing.T) {
 	f.do("POST", "/queues/none/operations", `{"action":"retry","state":"dead"}`, 404).problem("no-queue")
 }
 
+func TestMoreThanAHundredIDsAreAnOperation(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	var ids []string
+	for range 101 {
+		ids = append(ids, f.add("mail", "news", `1`))
+	}
+	body := map[string]any{"action": "cancel", "ids": ids, "rate": 100000}
+	dry := map[string]any{"action": "cancel", "ids": ids, "dry_run": true}
+	if asked := into[api.Question](f.do("POST", "/queues/mail/operations", dry, 200)); asked.Count != 101 || asked.State != "" {
+		t.Errorf("%+v", asked)
+	}
+	r := f.request("POST", "/api/v1/queues/mail/operations", body)
+	r.Header.Set("Idempotency-Key", "k")
+	op := into[api.Operation](f.send(r, 202))
+	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 101 || op.Count != 101 || op.Match != "" {
+		t.Errorf("%+v", op)
+	}
+	r = f.request("POST", "/api/v1/queues/mail/operations", body)
+	r.Header.Set("Idempotency-Key", "k")
+	if again := into[api.Operation](f.send(r, 200)); again.ID != op.ID {
+		t.Errorf("repeated: %+v", again)
+	}
+	if listed := into[api.List[api.Operation]](f.do("GET", "/operations", nil, 200)).Items; len(listed) != 1 || listed[0].ID != op.ID {
+		t.Errorf("%+v", listed)
+	}
+	var rows []api.AuditEntry
+	for deadline := time.Now().Add(20 * time.Second); len(rows) < 2 && time.Now().Before(deadline); { // the latest entry follows the end
+		rows = into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items
+	}
+	if len(rows) != 2 || rows[0].Count != 101 || rows[1].Count != 101 || !strings.HasPrefix(rows[1].Filter, "ids: "+ids[0]) {
+		t.Errorf("the audit has %+v", rows)
+	}
+	for name, wrong := range map[string]map[string]any{
+		"a filter too":  {"action": "cancel", "ids": ids, "match": "kind == 'a'"},
+		"another queue": {"action": "cancel", "ids": append(slices.Clone(ids), "other:0:n1-1")},
+		"one twice":     {"action": "cancel", "ids": append(slices.Clone(ids), ids[0])},
+		"too many":      {"action": "cancel", "ids": slices.Repeat(ids, 10)},
+		"wrong state":   {"action": "cancel", "ids": ids, "state": "dead"},
+	} {
+		if p := f.do("POST", "/queues/mail/operations", wrong, 400).problem("invalid"); p.Detail == "" {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	f.as("operate:mail").do("POST", "/queues/mail/operations", map[string]any{"action": "delete", "ids": ids}, 403)
+}
+
 func TestChangesThatTellWhatIsInJobsNeedView(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

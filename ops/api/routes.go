@@ -144,7 +144,7 @@ func changeRoutes() []route {
 func operationRoutes() []route {
 	return []route{
 		{method: post, path: "/queues/{queue}/operations", audit: "change jobs", action: access.Operate, scope: pathQueue,
-			summary: "Changes all jobs in a state that match a filter, or those with some ids at once. A filter needs the scope view, and deletion admin",
+			summary: "Changes all jobs in a state that match a filter, or those with some ids. A filter needs the scope view, and deletion admin",
 			body:    NewOperation{}, status: 202, answer: Operation{}, otherAnswers: map[int]any{200: oneOf{Operation{}, Question{}, IDResults{}}}, repeatable: true, problems: []string{"question-expired", "running", "stopping"}, serve: addOperation},
 		{method: post, path: "/queues/{queue}/purge", audit: "purge", action: access.Admin, scope: pathQueue,
 			summary: "Deletes all jobs of a queue in a state",

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func operationsPage(p *page) error {
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !p.Who.May(access.View, op.Queue) })
 	rows := []operationRow{}
 	for _, op := range all {
-		row := operationRow{Operation: op, Text: words.Of("operations.", op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
+		row := operationRow{Operation: op, Text: words.Of("operations.", op.Do, cmp.Or(string(op.State), words.T("operations.named"))), Ago: p.Ago(op.Began, p.Now())}
 		row.Badge = p.Badge(operationBadges[op.Status], words.Of("operations.", string(op.Status)))
 		if op.Status == "done" {
 			row.Badge.Class = ""

@@ -1,7 +1,7 @@
 -- Begins, advances, stops or shows an operation, a change of many jobs. One process at a time
 -- has the turn to advance an operation of the queue.
 -- ARGV: 'begin', id, owner, ms of the turn, ms after which the question is too old, names and
---       values of the record: do, state, letter, as_of, …
+--       values of the record: do, state, letter, ids, as_of, …
 --    or 'continue', id, owner, ms of the turn
 --    or 'step', id, owner, ms of the turn, number of the step, cursor behind it, number of jobs
 --       examined, 'done' or '' if there are more, ids of jobs to change, '' for one that is to
@@ -10,9 +10,10 @@
 --    or 'stop', id, why
 --    or 'show', id
 -- A step changes jobs that are in the state still, and were when the operation was asked for: no
--- more than were counted, if all were. A step with the number of the last one changes nothing.
+-- more than were counted, if all were. Where the state is empty, which it may be with ids, they may be in
+-- any one. A step with the number of the last one changes nothing.
 -- Returns {'ok', time in ms, 1 if a process has the turn of the operation else 0, names and
--- values of the record}; {'none'}; {'known'} if another process has begun it; {'old'} if the question is; {'busy', id of the operation
+-- values of the record}, where ids are empty unless it begins or continues; {'none'}; {'known'} if another process has begun it; {'old'} if the question is; {'busy', id of the operation
 -- whose turn it is}; {'ended'} if it can't be continued; {'lost'} if another process has continued
 -- it.
 -- @include queue operate order
@@ -56,6 +57,7 @@ local function store(...)
 end
 
 local function show()
+  if place_of_value.ids and verb ~= 'begin' and verb ~= 'continue' then record[place_of_value.ids] = '' end
   return {'ok', int(now), taken() and turn_id == id and 1 or 0, record}
 end
 
@@ -228,6 +230,7 @@ if verb == 'purge' then
   count('deleted', changed)
   if cursor == '' then status = 'done' end
 else
+  local locate_one = stored.state == '' and function(_, job) return locate(job) end or locate_in
   local change, counted, count_now = operate[stored['do']], {}, count
   -- The first job of each sort is counted at once, which a full Redis refuses before anything has
   -- changed, and the others together.
@@ -244,7 +247,7 @@ else
     if shelf.state == stored.state and #ARGV > 8 then finish_step = change_together(shelf, {unpack(ARGV, 9)}) end
   end
   for i = 9, #ARGV do
-    local job = changed < room and ARGV[i] ~= '' and locate_in(stored.state, ARGV[i])
+    local job = changed < room and ARGV[i] ~= '' and locate_one(stored.state, ARGV[i])
     if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
   end
   if finish_step then finish_step() end

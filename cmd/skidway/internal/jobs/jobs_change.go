@@ -2,6 +2,9 @@ package jobs
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -133,8 +136,8 @@ With --queue it changes all jobs in a state that match --match ('skidway jobs
 list --help' describes expressions) and the other filters, as an operation. It
 prints their number and asks for confirmation; without a terminal, --yes is
 needed. Jobs that come into the state after they were counted are not changed.
-'skidway operations' lists, stops and continues operations. With several IDs,
-it goes on after a job that fails.`,
+With several IDs, it goes on after a job that fails; more than 100 are an
+operation, too. 'skidway operations' lists, stops and continues operations.`,
 		Example: j.examples,
 	}
 	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to change all jobs that match")
@@ -152,6 +155,9 @@ it goes on after a job that fails.`,
 		}
 		if name == "" {
 			return withService(c.Context(), a, func(client service) error {
+				if len(ids) > ops.MaxDirect {
+					return j.changeNamed(c.Context(), &o, client, ids)
+				}
 				return eachJob(c.Context(), a, ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)
 					return done, gone(id, err)
@@ -171,6 +177,58 @@ it goes on after a job that fails.`,
 		return withService(c.Context(), a, func(client service) error { return o.change(c, client, change) })
 	})
 	return c
+}
+
+// changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
+func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
+	var changes []ops.Change
+	for _, id := range ids {
+		name, _, _ := strings.Cut(id, ":")
+		i := slices.IndexFunc(changes, func(c ops.Change) bool { return c.Queue == name && len(c.IDs) < ops.MaxIDs })
+		if i < 0 {
+			i = len(changes)
+			changes = append(changes, ops.Change{Queue: name, Do: j.do, By: cli.Caller()})
+		}
+		changes[i].IDs = append(changes[i].IDs, id)
+	}
+	for i := range changes {
+		change := &changes[i]
+		if len(j.states) == 1 {
+			change.State = queue.State(j.states[0])
+		}
+		if j.edit != nil {
+			if err := j.edit(change); err != nil {
+				return err
+			}
+		}
+		if _, err := client.Ask(ctx, *change); err != nil { // before anything is changed
+			return err
+		}
+	}
+	if err := cli.BeginChange(ctx, len(ids)); err != nil {
+		return err
+	}
+	changed := 0
+	for _, change := range changes {
+		asked, err := client.Ask(ctx, change) // the operations before may have taken long
+		if err != nil {
+			return err
+		}
+		run, err := client.Begin(ctx, asked)
+		if err != nil {
+			return err
+		}
+		err = o.run(ctx, client.StopOperation, run)
+		changed += run.Operation().Changed
+		cli.SetCount(ctx, changed)
+		if err != nil {
+			return err
+		}
+	}
+	if changed < len(ids) {
+		return fmt.Errorf("%d of %d jobs were not changed, the others are done", len(ids)-changed, len(ids))
+	}
+	return nil
 }
 
 // check refuses ids together with a queue, and flags of the other form.

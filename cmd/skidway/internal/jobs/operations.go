@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,10 +23,11 @@ func Operations(a *cli.App) *cobra.Command {
 		Use:   "operations",
 		Short: "Lists, shows, stops and continues changes of many jobs",
 		Long: `An operation is a change of many jobs of a queue: a retry, a deletion, a
-cancellation or a change of priority, begun by 'skidway jobs' with --queue or by
-'skidway queues purge'. It runs in the process that began it, in small steps,
-one operation a queue at a time. Its progress is in Redis: when that process
-ends early, the operation is interrupted, and any other one can continue it.`,
+cancellation or a change of priority, begun by 'skidway jobs' with --queue or
+more than 100 IDs, or by 'skidway queues purge'. It runs in the process that
+began it, in small steps, one operation a queue at a time. Its progress is in
+Redis: when that process ends early, the operation is interrupted, and any other
+one can continue it.`,
 		Example: `  skidway operations list
   skidway operations stop mail:0:j3kq5wa7bd
   skidway operations continue mail:0:j3kq5wa7bd`,
@@ -41,7 +43,7 @@ var operationView = func() cli.View[queue.Operation] {
 		{Key: "id", Head: "ID", Whole: true, Value: func(o op) any { return o.ID }},
 		{Key: "queue", Value: func(o op) any { return o.Queue }},
 		{Key: "do", Head: "DO", Value: func(o op) any { return o.Do }},
-		{Key: "state", Head: "JOBS", Value: func(o op) any { return o.State }},
+		{Key: "state", Head: "JOBS", Value: func(o op) any { return o.State }, Cell: func(o op) string { return cmp.Or(string(o.State), "named") }},
 		{Key: "priority", Value: func(o op) any { return priorityOf(o) }, Omit: true},
 		{Key: "status", Head: "STATUS", Value: func(o op) any { return o.Status }},
 		{Key: "changed", Head: "CHANGED", Right: true, Value: func(o op) any { return o.Changed }, Cell: func(o op) string { return humanize.Comma(int64(o.Changed)) }},
@@ -119,7 +121,7 @@ func operationsShow(a *cli.App) *cobra.Command {
 }
 
 func writeOperation(out io.Writer, op queue.Operation) error {
-	facts := [][2]string{{"operation", op.ID}, {"queue", op.Queue}, {"change", strings.TrimSpace(op.Do + " " + priorityOf(op))}, {"jobs", string(op.State)}}
+	facts := [][2]string{{"operation", op.ID}, {"queue", op.Queue}, {"change", strings.TrimSpace(op.Do + " " + priorityOf(op))}, {"jobs", cmp.Or(string(op.State), "named")}}
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
@@ -264,7 +266,7 @@ func (o *operator) run(ctx context.Context, stop func(context.Context, string) (
 		if op.Changed < op.Count && !op.AtLeast {
 			o.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", op.Count-op.Changed)
 		}
-		return o.PrintLine(ops.Plural(op.Changed, string(op.State)+" job") + " " + o.done)
+		return o.PrintLine(ops.Plural(op.Changed, strings.TrimSpace(string(op.State)+" job")) + " " + o.done)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: 'skidway operations continue %s' continues the operation", ops.Plural(op.Changed, "job")+" "+o.done+" before this", err, id)

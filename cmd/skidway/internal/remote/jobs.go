@@ -197,7 +197,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 }
 
 func newOperation(change ops.Change) api.NewOperation {
-	body := api.NewOperation{Action: change.Do, State: string(change.State), Match: change.Match, Rate: change.Rate}
+	body := api.NewOperation{Action: change.Do, State: string(change.State), Match: change.Match, IDs: change.IDs, Rate: change.Rate}
 	if change.Do == "priority" {
 		body.Priority = change.Priority.String()
 	}
