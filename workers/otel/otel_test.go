@@ -369,7 +369,7 @@ func TestJobsThatFollowEachOtherHaveTheFirstOnesIDAsConversation(t *testing.T) {
 		for _, span := range f.exporter.GetSpans() {
 			attributes := map[attribute.Key]string{}
 			for _, a := range span.Attributes {
-				attributes[a.Key] = a.Value.Emit()
+				attributes[a.Key] = a.Value.String()
 			}
 			operation := attributes["messaging.operation.name"] + " " + attributes["skidway.job.kind"]
 			conversations[operation] = append(conversations[operation], attributes["messaging.message.conversation_id"])
