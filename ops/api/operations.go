@@ -42,6 +42,9 @@ type Question struct {
 	Count   int       `json:"count"`
 	AtLeast bool      `json:"at_least" jsonschema:"whether the count is only a part of them, because counting takes too long"`
 	AsOf    time.Time `json:"as_of"`
+
+	LookedAt int `json:"looked_at,omitzero" jsonschema:"the number of jobs that were read to count them"`
+	Total    int `json:"total,omitzero" jsonschema:"the number of jobs in the state, then"`
 }
 
 // A Purge deletes all jobs in a state. It has count and as_of as [NewOperation] has, or all, which
@@ -168,7 +171,9 @@ func operate(ctx context.Context, c *call, asked *ops.Question, dryRun bool) (an
 	}
 	if dryRun {
 		c.status = 200
-		return Question{asked.Queue, asked.Do, string(asked.State), asked.Match, asked.Count, asked.AtLeast, utc(asked.AsOf)}, nil
+		return Question{
+			asked.Queue, asked.Do, string(asked.State), asked.Match, asked.Count, asked.AtLeast, utc(asked.AsOf), asked.Looked, asked.Of,
+		}, nil
 	}
 	if id != "" {
 		asked.ID, asked.Request = id, c.digest

@@ -33,7 +33,7 @@ func TestOperationChangesTheJobsThatWereCounted(t *testing.T) {
 	f.die("mail", "news", `1`, `2`, `3`)
 	const retry = `"action":"retry","state":"dead","match":"error contains \"timeout\""`
 	asked := into[api.Question](f.do("POST", "/queues/mail/operations", `{`+retry+`,"dry_run":true}`, 200))
-	if asked.Count != 3 || asked.AtLeast || asked.AsOf.IsZero() || asked.Queue != "mail" {
+	if asked.Count != 3 || asked.AtLeast || asked.AsOf.IsZero() || asked.Queue != "mail" || asked.LookedAt != 3 || asked.Total != 3 {
 		t.Errorf("%+v", asked)
 	}
 	f.die("mail", "news", `4`)

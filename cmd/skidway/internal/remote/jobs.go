@@ -193,7 +193,7 @@ func (c *Client) Ask(ctx context.Context, change ops.Change) (*ops.Question, err
 		return nil, known(ctx, c, change.Queue, err)
 	}
 	change.Match = asked.Match
-	return &ops.Question{Change: change, Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf}, nil
+	return &ops.Question{Change: change, Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf, Looked: asked.LookedAt, Of: asked.Total}, nil
 }
 
 func newOperation(change ops.Change) api.NewOperation {
