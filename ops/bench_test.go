@@ -39,6 +39,8 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 	fill(f, dead, 10)
 	for state, match := range map[queue.State]string{queue.Dead: `error contains "none"`, queue.Waiting: `args.user == "none"`} {
 		b.Run(string(state), func(b *testing.B) {
+			_, err := f.client.Search(b.Context(), "q", ops.SearchOptions{State: state}) // Redis compiles the scripts once
+			f.must(err)
 			f.watchSlow(b)
 			stop, ended, pings := make(chan struct{}), make(chan struct{}), []time.Duration{}
 			go func() {

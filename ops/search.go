@@ -18,8 +18,9 @@ const (
 	maxSearchLimit     = 500
 	maxExamined        = 10_000
 	maxExaminedBytes   = 4 << 20
-	maxSearchTime      = 80 * time.Millisecond // without the time of the path to Redis
-	maxSearchWall      = time.Second           // with it
+	maxSearchTime      = 80 * time.Millisecond // without the time of the path to Redis, if that is longPath
+	longPath           = time.Millisecond
+	maxSearchWall      = time.Second // with it
 
 	minRead      = 8 // the first read: sizes are not known
 	maxRead      = 200
@@ -112,7 +113,10 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 		return nil, err
 	}
 	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, State: options.State}}
-	s.began, s.path = c.now(), c.budget.path()
+	s.began = c.now()
+	if path := c.budget.path(); path >= longPath {
+		s.path = path
+	}
 	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)
 		s.page.AsOf, s.page.Total = depth.Time, InState(depth, options.State)
@@ -141,7 +145,7 @@ type search struct {
 	record  jobRecord
 	from    time.Time // dead jobs before it do not match
 	began   time.Time
-	path    time.Duration // of a round trip to Redis
+	path    time.Duration // of a round trip to Redis, zero if it is short
 	trips   int
 	first   time.Time // when the first job was examined
 	gaveUp  bool      // within a job, because that took too long
