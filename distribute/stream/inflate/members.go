@@ -54,8 +54,10 @@ var groupReaders = sync.Pool{New: func() any {
 // the last one, of which the end is unknown. The next byte is the first one of a header, before
 // and after it.
 func (r *Reader) writeMembers(w io.Writer) (sum int64, err error) {
-	groups := groupMembers(r.readAhead())
-	if len(groups) == 0 {
+
+	packed := r.readAhead()
+	groups := groupMembers(packed)
+	if len(groups) == 0 && nextMember(packed) > 0 { // the member is too long
 		r.serial = pause
 	}
 	running := 0
@@ -88,37 +90,17 @@ func (r *Reader) writeMembers(w io.Writer) (sum int64, err error) {
 	return sum, nil
 }
 
-// readAhead returns bytes of the file, from the next one on. It reads only if the end of the first member
-// is not among those that were read before: what is there is not kept waiting for more.
+// readAhead returns bytes of the file, from the next one on. It reads none: what is there is not
+// kept waiting for more. The member that is inflated alone after the others reads up to aheadSize bytes.
 func (r *Reader) readAhead() []byte {
 	d := r.decoder
 	if r.ahead == nil {
-		r.ahead = bufio.NewReaderSize(&lastError{source: d.source}, aheadSize)
+		r.ahead = bufio.NewReaderSize(d.source, aheadSize)
 		d.source = r.ahead
 	}
-	join := func() []byte {
-		buffered, _ := r.ahead.Peek(r.ahead.Buffered()) // no error: they are there
-		r.joined = append(append(r.joined[:0], d.in[d.pos:]...), buffered...)
-		return r.joined
-	}
-	if packed := join(); d.sourceErr != nil || nextMember(packed) > 0 {
-		return packed
-	}
-	_, _ = r.ahead.Peek(r.ahead.Buffered() + 1) // an error comes again, after what was read
-	return join()
-}
-
-// A lastError is a source that repeats its error, which bufio drops when it peeks.
-type lastError struct {
-	source io.Reader
-	err    error
-}
-
-func (l *lastError) Read(p []byte) (n int, err error) {
-	if l.err == nil {
-		n, l.err = l.source.Read(p)
-	}
-	return n, l.err
+	buffered, _ := r.ahead.Peek(r.ahead.Buffered()) // no error: they are there
+	r.joined = append(append(r.joined[:0], d.in[d.pos:]...), buffered...)
+	return r.joined
 }
 
 // skip goes on behind n bytes that readAhead has returned.
@@ -158,8 +140,8 @@ func groupMembers(packed []byte) (groups []*group) {
 const minMember = 10 + 2 + 8
 
 // nextMember returns the offset of what looks like the header of the second member; 0 if there is
-// none. What compressors write into the extra flags is taken for a part of its mark: two bytes
-// of data in a million look like a header otherwise, and are none.
+// none. Other data looks like one with a probability of 1 in 10 billion at each byte: a header has
+// three given bytes, five flags of eight, and extra flags with one of the values that compressors write.
 func nextMember(packed []byte) int {
 	for at := 1; ; at++ {
 		n := bytes.Index(packed[min(at, len(packed)):], []byte{0x1f, 0x8b, 8})
@@ -197,7 +179,7 @@ func (g *group) start() {
 	})
 }
 
-// reset makes the reader read another file, into another window. It forgets what it was told.
+// reset makes the reader read another file, into another window, without checkpoints and SetIdle.
 func (r *Reader) reset(source io.Reader) {
 	d := r.decoder
 	d.source, d.sourceErr, d.in, d.pos, d.before, d.bits, d.nbits = source, nil, nil, 0, 0, 0, 0
