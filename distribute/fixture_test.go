@@ -7,6 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,16 +46,24 @@ func countryDay(t testing.TB) *distribute.Counting {
 	return aggregation
 }
 
-// write writes a file into the test's folder, compressed by the extension of its name.
+// write writes a file into the test's folder, compressed by the extension of its name: into many members
+// for .members.gz.
 func write(t testing.TB, folder, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	var packed bytes.Buffer
 	switch filepath.Ext(name) {
 	case ".gz":
+		members := [][]byte{content}
+		if strings.HasSuffix(name, ".members.gz") {
+			members = slices.Collect(slices.Chunk(content, 30_000))
+		}
 		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(content)
-		_ = w.Close()
+		for _, member := range members {
+			w.Reset(&packed)
+			_, _ = w.Write(member)
+			_ = w.Close()
+		}
 	case ".zst":
 		w, err := zstd.NewWriter(&packed)
 		if err != nil {
@@ -181,6 +192,7 @@ func shipOrWork() error {
 	}
 	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: plan.Role != "work on", Workers: 2}
 	if plan.Role == "work in parts" {
+		runtime.GOMAXPROCS(8) // more than files need
 		config.CommitBytes = partSize
 	}
 	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], of(plan.Args[0]), config)
