@@ -70,7 +70,10 @@ func (c *Change) validate() (*filter.Filter, error) {
 		return nil, fmt.Errorf("%w: %d ids: want 1 to %d, without a filter", queue.ErrInvalid, len(c.IDs), MaxIDs)
 	}
 	for _, id := range c.IDs {
-		if name, _, _ := strings.Cut(id, ":"); name != c.Queue || strings.ContainsAny(id, " \n") {
+		if err := queue.CheckJobID(id); err != nil {
+			return nil, err
+		}
+		if name, _, _ := strings.Cut(id, ":"); name != c.Queue {
 			return nil, fmt.Errorf("%w: %.80q is no job of queue %s", queue.ErrInvalid, id, c.Queue)
 		}
 	}

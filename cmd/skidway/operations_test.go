@@ -119,11 +119,15 @@ func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
 	if len(audit) != 2 || audit[0].Action != "priority" || audit[0].Count != 120 || audit[1].Count != 120 {
 		t.Errorf("the audit is %+v", audit)
 	}
-	d.ends(d.run(append([]string{"jobs", "run-now"}, ids...)...), cli.ExitFailed, "60 of 120 jobs were not changed, the others are done") // those of the other queue wait
+	d.ends(d.run(append([]string{"jobs", "run-now"}, ids...)...), cli.ExitFailed, "not changed: 60 of 120 jobs; the others are done") // those of the other queue wait
 	d.ends(d.run(append([]string{"jobs", "cancel", "none"}, ids...)...), cli.ExitFailed, "none")
 	if left := d.must("jobs", "list", "other", "--state", "waiting", "--limit", "100", "-o", "json").stdout; strings.Count(left, `"id"`) != 60 {
 		t.Errorf("left are %s", left)
 	}
+	d.ends(d.run(append([]string{"jobs", "cancel", "mail:none"}, ids...)...), cli.ExitUsage, `"mail:none" is no id of a job`)
+	gone := ids[0][:len(ids[0])-4] + "0000"
+	d.ends(d.run(append([]string{"jobs", "priority", "--to", "low", gone}, ids...)...), cli.ExitFailed, "not changed: 1 job ")
+	ids = append(ids, ids[:3]...)
 	o := inProcess(t, append([]string{"jobs", "cancel", "--server", s.url, "--token", "@" + token}, ids...))
 	if o.code != cli.ExitDone || o.stdout != "60 jobs cancelled\n60 jobs cancelled\n" {
 		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)

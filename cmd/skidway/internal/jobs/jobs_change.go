@@ -182,6 +182,12 @@ operation, too. 'skidway operations' lists, stops and continues operations.`,
 // changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
 func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
 	var changes []ops.Change
+	seen := map[string]bool{}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
 	for _, id := range ids {
 		name, _, _ := strings.Cut(id, ":")
 		i := slices.IndexFunc(changes, func(c ops.Change) bool { return c.Queue == name && len(c.IDs) < ops.MaxIDs })
@@ -226,7 +232,7 @@ func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service
 		}
 	}
 	if changed < len(ids) {
-		return fmt.Errorf("%d of %d jobs were not changed, the others are done", len(ids)-changed, len(ids))
+		return fmt.Errorf("not changed: %d of %s; the others are done", len(ids)-changed, ops.Plural(len(ids), "job"))
 	}
 	return nil
 }

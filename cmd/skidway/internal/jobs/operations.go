@@ -264,7 +264,7 @@ func (o *operator) run(ctx context.Context, stop func(context.Context, string) (
 	cli.SetCount(ctx, op.Changed)
 	if err == nil && op.Status == "done" {
 		if op.Changed < op.Count && !op.AtLeast {
-			o.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", op.Count-op.Changed)
+			o.Console.Notice("not changed: %s in another state by now, with a unique key that another job holds, or damaged", ops.Plural(op.Count-op.Changed, "job"))
 		}
 		return o.PrintLine(ops.Plural(op.Changed, strings.TrimSpace(string(op.State)+" job")) + " " + o.done)
 	}
