@@ -270,7 +270,7 @@ func TestStatisticsOfANewerReleaseAreRefused(t *testing.T) {
 	if _, err := Read(f.ctx, f.client, "q", Hour); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery, f.collector.freeSlots(f.ctx)); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("sample: %v", err)
 	}
 	if keys := f.keys(); len(keys) != 1 {
@@ -323,7 +323,7 @@ func TestSamplesOfAQueueThatMayBeStalledHaveFreeSlots(t *testing.T) {
 		}
 		sample := func(claim string, taken int64, free int) {
 			t.Helper()
-			_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery)
+			_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery, f.collector.freeSlots(f.ctx))
 			f.must(err)
 			series, err := Read(f.ctx, f.client, "q", Hour)
 			f.must(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,13 +65,14 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 		}
 	}
 	due, interval := c.due(now)
+	slots := c.freeSlots(ctx)
 	for i, counter := range due {
 		if i > 0 && rdb.Sleep(ctx, min(samplePause, sampleSpan/time.Duration(len(due)))) != nil {
 			return
 		}
 		s := &counter.sample
 		s.next = now.Add(interval - sampleSlack)
-		ours, err := c.sampleQueue(ctx, counter, interval)
+		ours, err := c.sampleQueue(ctx, counter, interval, slots)
 		var format *queue.FormatError
 		switch {
 		case err != nil && ctx.Err() == nil && !errors.As(err, &format):
@@ -95,7 +97,7 @@ func (c *Collector) due(now time.Time) (due []*Counter, interval time.Duration) 
 }
 
 // sampleQueue samples a queue, and reports whether this pool does so, at that interval.
-func (c *Collector) sampleQueue(ctx context.Context, counter *Counter, interval time.Duration) (ours bool, err error) {
+func (c *Collector) sampleQueue(ctx context.Context, counter *Counter, interval time.Duration, slots freeSlots) (ours bool, err error) {
 	q := counter.queue
 	if ours, err = c.sendSample(ctx, q, interval); !ours || err != nil {
 		return ours, err
@@ -109,9 +111,9 @@ func (c *Collector) sampleQueue(ctx context.Context, counter *Counter, interval 
 		return true, err
 	}
 	taken, free := Taken(total, depth), 0
-	// Reading all leases costs most, so it is done only for a queue that may be stalled.
+	// Reading all leases costs most, so it is done only for queues that may be stalled.
 	if depth.Waiting > 0 && !depth.Paused && (depth.Active == 0 || taken == counter.sample.taken) {
-		if free, err = c.freeSlots(ctx, q.Name()); err != nil {
+		if free, err = slots(q.Name()); err != nil {
 			return true, err
 		}
 	}
@@ -125,22 +127,27 @@ func Taken(total queue.Counts, depth queue.Depth) int64 {
 	return total.Succeeded + total.Failed + total.Discarded + total.Cancelled + int64(depth.Active)
 }
 
-// freeSlots returns how many slots of all pools are free for jobs of a queue.
-func (c *Collector) freeSlots(ctx context.Context, name string) (free int, err error) {
-	pools, err := c.config.Client.Pools(ctx)
-	if err != nil {
-		return 0, err
-	}
-	held, err := queue.HeldByPools(ctx, c.config.Client)
-	if err != nil {
-		return 0, err
-	}
-	for _, pool := range pools {
-		if pool.Expires >= 0 && pool.Serves(name) && pool.TakesJobs() {
-			free += pool.Free(name, held[pool.Name])
+// A freeSlots returns how many slots of all pools are free for jobs of a queue.
+type freeSlots func(queue string) (int, error)
+
+// freeSlots returns a function that reads what the pools hold once, when it is first called.
+func (c *Collector) freeSlots(ctx context.Context) freeSlots {
+	var pools []queue.PoolInfo
+	held := sync.OnceValues(func() (held map[string]map[string]int, err error) {
+		if pools, err = c.config.Client.Pools(ctx); err == nil {
+			held, err = queue.HeldByPools(ctx, c.config.Client)
 		}
+		return held, err
+	})
+	return func(name string) (free int, err error) {
+		held, err := held()
+		for _, pool := range pools {
+			if err == nil && pool.Expires >= 0 && pool.Serves(name) && pool.TakesJobs() {
+				free += pool.Free(name, held[pool.Name])
+			}
+		}
+		return free, err
 	}
-	return free, nil
 }
 
 // sendSample claims the right to sample a queue, or also writes values.

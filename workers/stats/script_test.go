@@ -96,7 +96,7 @@ func TestScriptsInAFullRedisWriteNothing(t *testing.T) {
 	if err := f.collector.Flush(f.ctx); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("flush: %v", err)
 	}
-	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if _, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery, f.collector.freeSlots(f.ctx)); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("sample: %v", err)
 	}
 	f.must(f.db.ConfigSet(f.ctx, "maxmemory", "0").Err())
@@ -114,7 +114,7 @@ func TestAllKeysExpire(t *testing.T) {
 	f := newFixture(t, redistest.DB(t), "")
 	f.count("a", queue.AttemptDead, 1, "no")
 	f.flush()
-	_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery)
+	_, err := f.collector.sampleQueue(f.ctx, f.counter, sampleEvery, f.collector.freeSlots(f.ctx))
 	f.must(err)
 	keys := f.keys()
 	if len(keys) != 8 {
