@@ -16,7 +16,7 @@ import (
 	"skidway/ops/api"
 )
 
-// passwordHash is a hash that a file of users may have; nobody logs in with it.
+// passwordHash is a hash that a file of users may have. No test logs in with it.
 const passwordHash = "$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
 
 // usersOf returns the users of a file with such entries, in its order.

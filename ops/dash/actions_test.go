@@ -130,9 +130,7 @@ func (f *fixture) stage() *strings.Replacer {
 		}
 	}
 	f.add("mail", "email.send", `{}`, queue.Options{Delay: time.Hour})
-	for !strings.Contains(f.get("/channels").body, "<h2>web</h2>") { // the sampler has not read them yet
-		time.Sleep(100 * time.Millisecond)
-	}
+	f.awaitPage("/channels", func(body string) bool { return strings.Contains(body, "<h2>web</h2>") })
 	return strings.NewReplacer("DEAD", dead, "JOB", dead, "CHAT", url.QueryEscape(chat))
 }
 

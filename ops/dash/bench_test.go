@@ -123,12 +123,7 @@ func (f *fixture) crowd() (dead string) {
 // awaitQueues blocks until the sampler has read all queues.
 func (f *fixture) awaitQueues() {
 	f.Helper()
-	for {
-		if a := f.get("/"); a.StatusCode == http.StatusOK && !strings.Contains(a.body, " queues read") {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	f.awaitPage("/", func(body string) bool { return !strings.Contains(body, " queues read") })
 }
 
 // BenchmarkViewers measures what viewers of the overview and of the workers cost Redis, in processor time

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway"
 	"skidway/internal/handle"
@@ -143,6 +144,18 @@ func (f *fixture) get(path string) answer {
 
 // endedEarly matches what a page says of a search that has not looked at all jobs.
 var endedEarly = regexp.MustCompile(`shown\. Looked at [\d,]+ of`)
+
+// awaitPage loads a page until it is as it should be: the sampler has not read all at first.
+func (f *fixture) awaitPage(path string, ready func(body string) bool) {
+	f.Helper()
+	a := f.get(path)
+	for deadline := time.Now().Add(time.Minute); a.StatusCode != http.StatusOK || !ready(a.body); a = f.get(path) {
+		if time.Now().After(deadline) {
+			f.Fatalf("%s: %d %.2000s", path, a.StatusCode, a.body)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
 
 // post sends a form and returns the answer to it.
 func (f *fixture) post(path string, form url.Values) answer {
