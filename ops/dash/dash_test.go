@@ -149,7 +149,7 @@ var endedEarly = regexp.MustCompile(`shown\. Looked at [\d,]+ of`)
 func (f *fixture) awaitPage(path string, ready func(body string) bool) {
 	f.Helper()
 	a := f.get(path)
-	for deadline := time.Now().Add(time.Minute); a.StatusCode != http.StatusOK || !ready(a.body); a = f.get(path) {
+	for deadline := time.Now().Add(5 * time.Minute); a.StatusCode != http.StatusOK || !ready(a.body); a = f.get(path) {
 		if time.Now().After(deadline) {
 			f.Fatalf("%s: %d %.2000s", path, a.StatusCode, a.body)
 		}
@@ -421,5 +421,50 @@ func TestMessageOfAnotherOriginIsNotShown(t *testing.T) {
 		if got := strings.Contains(a.body, "Job x runs again."); got != shown {
 			t.Errorf("%s: it is shown: %t", text, got)
 		}
+	}
+}
+
+func TestQueuesAreListedInPagesAndByName(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for i := range 401 {
+		f.add(fmt.Sprintf("queue-%03d", i), "email.send", `{}`, queue.Options{})
+	}
+	f.awaitQueues()
+	rows := regexp.MustCompile(`<tr data-row="([^"]+)"`)
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		address, count string
+		rows           int
+		previous, next string
+	}{
+		{"/queues", "1 to 200 of 401 queues", 200, "", "?name=&amp;page=2"},
+		{"/queues?page=2", "201 to 400 of 401 queues", 200, "?name=&amp;page=1", "?name=&amp;page=3"},
+		{"/queues?page=3", "401 to 401 of 401 queues", 1, "?name=&amp;page=2", ""},
+		{"/queues?page=9", "401 to 401 of 401 queues", 1, "?name=&amp;page=2", ""},
+		{"/queues?page=-1", "1 to 200 of 401 queues", 200, "", "?name=&amp;page=2"},
+		{"/queues?name=queue-40", ">1 queue with “queue-40” in the name", 1, "", ""},
+		{"/queues?name=e-&page=2", "201 to 400 of 401 queues with “e-” in the name", 200, "?name=e-&amp;page=1", "?name=e-&amp;page=3"},
+		{"/queues?name=nothing", "No queue has this in its name", 0, "", ""},
+	} {
+		a := f.get(c.address)
+		f.want(a, http.StatusOK, c.count)
+		found := rows.FindAllStringSubmatch(a.body, -1)
+		if len(found) != c.rows {
+			t.Errorf("%s has %d queues, want %d", c.address, len(found), c.rows)
+		}
+		if !strings.Contains(c.address, "name=") {
+			for _, row := range found {
+				seen[row[1]] = true
+			}
+		}
+		for text, address := range map[string]string{"Previous": c.previous, "Next": c.next} {
+			if link := `href="/queues` + address + `">` + text; strings.Contains(a.body, ">"+text+"</a>") != (address != "") || address != "" && !strings.Contains(a.body, link) {
+				t.Errorf("%s: the link %q to %q is wrong", c.address, text, address)
+			}
+		}
+	}
+	if len(seen) != 401 {
+		t.Errorf("the pages list %d queues, want 401", len(seen))
 	}
 }

@@ -1,6 +1,9 @@
 package dash
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"skidway/ops"
@@ -19,20 +22,46 @@ type queueRow struct {
 	Read                                                  Value // how old the figures are, if that is long
 }
 
-// queuesData is the data of the page of all queues.
+// queuesPerPage is the number of queues that a page of them lists.
+const queuesPerPage = 200
+
+// queuesData is the data of a page of queues.
 type queuesData struct {
-	Rows  []queueRow
-	Total int
+	Rows           []queueRow
+	Name           string // the filter: a part of names
+	Count          string // of the queues that are listed, and of those that match
+	Previous, Next int    // pages, zero for none
 }
 
-// queuesPage is the page of all queues.
+// queuesPage is a page of queues by trouble, the worst first.
 func queuesPage(p *page) error {
 	o := p.Overview()
 	if err := unread(o); err != nil {
 		return err
 	}
 	p.Title = words.T("queues.title")
-	p.Data = queuesData{queueRows(p, o.Queues), o.Names}
+	data := queuesData{Name: strings.TrimSpace(p.request.FormValue("name"))}
+	queues := o.Queues
+	if data.Name != "" {
+		queues = slices.DeleteFunc(slices.Clone(queues), func(q *ops.SampledQueue) bool { return !strings.Contains(q.Name, data.Name) })
+	}
+	last := max(1, (len(queues)+queuesPerPage-1)/queuesPerPage)
+	number, _ := strconv.Atoi(p.request.FormValue("page")) // whatever is no number is the first
+	number = min(max(1, number), last)
+	first := (number - 1) * queuesPerPage
+	data.Rows = queueRows(p, queues[first:min(first+queuesPerPage, len(queues))])
+	data.Previous = number - 1
+	data.Count = words.T("queues.count", len(queues))
+	if data.Name != "" {
+		data.Count = words.T("queues.match", data.Count, data.Name)
+	}
+	if last > 1 {
+		data.Count = words.T("queues.shown", first+1, first+len(data.Rows), data.Count)
+	}
+	if number < last {
+		data.Next = number + 1
+	}
+	p.Data = data
 	return nil
 }
 
