@@ -114,9 +114,7 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 	}
 	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, State: options.State}}
 	s.began = c.now()
-	if path := c.budget.path(); path >= longPath {
-		s.path = path
-	}
+	s.setPath(c.budget.path())
 	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)
 		s.page.AsOf, s.page.Total = depth.Time, InState(depth, options.State)
@@ -154,9 +152,16 @@ type search struct {
 	size int // of the jobs examined, in bytes
 }
 
-// late reports whether the time of the page is used up.
-func (s *search) late() bool {
-	took := s.client.now().Sub(s.began)
+// setPath sets the time of the path to Redis, which is not counted if it is long.
+func (s *search) setPath(took time.Duration) {
+	if s.path = took; took < longPath {
+		s.path = 0
+	}
+}
+
+// late reports whether the time of the page is used up after a step that takes so long.
+func (s *search) late(step time.Duration) bool {
+	took := s.client.now().Sub(s.began) + step
 	return took >= maxSearchWall || took-time.Duration(s.trips)*s.path >= maxSearchTime
 }
 
@@ -166,16 +171,19 @@ func (s *search) run(ctx context.Context) error {
 		if s.options.Match == "" {
 			limit = min(limit, s.options.Limit-len(s.page.Jobs))
 		}
+		began := s.client.now()
 		read, err := s.queue.Read(ctx, s.options.State, s.page.Next, min(limit, maxExamined-s.page.Examined), time.Time{})
 		if err != nil {
 			return err
 		}
 		s.client.budget.spend(read.Took, read.Trips)
 		s.size, s.trips = s.size+read.Size, s.trips+read.Trips
+		s.setPath(min(s.path, read.Took/time.Duration(max(1, read.Trips)))) // a PING may have waited for other work
+		took := s.client.now().Sub(began) - time.Duration(read.Trips)*s.path
 		if more, err = s.examine(read); err != nil {
 			return err
 		}
-		more = more && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes && !s.late()
+		more = more && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes && !s.late(took) // the next read takes as long
 		if limit = min(2*limit, maxRead); read.Size > 0 {
 			limit = max(1, min(limit, maxReadBytes*len(read.Jobs)/read.Size))
 		}
@@ -212,7 +220,7 @@ func (s *search) examine(read queue.Page) (more bool, err error) {
 		if s.options.State != queue.Waiting && s.options.State != queue.Active { // they are in the order of lines
 			s.page.Back = at
 		}
-		if len(s.page.Jobs) == s.options.Limit || s.late() {
+		if len(s.page.Jobs) == s.options.Limit || s.late(0) {
 			return false, nil
 		}
 	}

@@ -180,16 +180,26 @@ func TestPagesAreLongOnASlowPath(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
 	f := setup(t, redistest.Open(t, proxy.URL))
-	for range 300 {
+	const jobs = 900 // a millisecond each
+	for range jobs {
 		f.add("q", "a", "", queue.Options{})
 	}
 	at := time.Unix(3, 0)
 	f.client.SetClock(func() time.Time { at = at.Add(time.Millisecond); return at })
 	f.client.SetPath(30 * time.Millisecond)
-	page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting, Match: `kind == "none"`})
-	f.must(err)
-	if page.Examined < 100 {
-		t.Errorf("%s, though most of the time was on the path", page)
+	search := func() int {
+		page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting, Match: `kind == "none"`})
+		f.must(err)
+		return page.Examined
+	}
+	proxy.Slow(20_000) // a read takes more than 30 ms
+	if n := search(); n < 100 {
+		t.Errorf("%d jobs were looked at, though most of the time was on the path", n)
+	}
+	proxy.Slow(0)
+	f.client.SetPath(time.Hour)
+	if n := search(); n == jobs {
+		t.Errorf("all jobs were looked at, though only a PING had been slow")
 	}
 }
 
