@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 type operationJSON struct {
 	ID, Do, Status, By string
 	Changed, Count     int
+	Rate               int
 	AtLeast            bool `json:"at_least"`
 	Began, Ended       time.Time
 }
@@ -134,6 +136,41 @@ func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
 	}
 }
 
+func TestRateHoldsForJobsOfSeveralQueues(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	s := d.serve([]string{"view:*", "operate:*"})
+	var ids []string
+	for i := range 20 {
+		id, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: fmt.Sprint("q", i%2), Delay: time.Hour})
+		put(t, err)
+		ids = append(ids, id)
+	}
+	want := 0
+	for _, place := range [][]string{{"--redis", d.url}, {"--server", s.url, "--token", "@" + write(t, t.TempDir(), "token", s.token)}} {
+		o := skidway(t, t.TempDir(), slices.Concat([]string{"jobs", "priority", "--to", []string{"high", "low"}[want/2], "--rate", "20"}, place, ids)...)
+		if o.code != cli.ExitDone || o.stdout != "10 jobs changed\n10 jobs changed\n" {
+			t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+		}
+		all := d.operations() // the latest first
+		if want += 2; len(all) != want {
+			t.Fatalf("the operations are %+v", all)
+		}
+		for _, op := range all[:2] {
+			if op.Rate != 20 || op.Changed != 10 || op.Ended.Sub(op.Began) < 450*time.Millisecond {
+				t.Errorf("%+v", op)
+			}
+		}
+		if all[0].Began.Before(all[1].Ended) {
+			t.Errorf("the operations ran at the same time, with twice the rate: %+v", all[:2])
+		}
+	}
+	d.ends(d.run("jobs", "cancel", "q0:none", "--rate", "5"), cli.ExitUsage, `"q0:none" is no id of a job`)
+	if got := d.must("jobs", "cancel", ids[0], "--rate", "5").one(t); got != "1 job cancelled" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
 	t.Parallel()
 	d := newFixtureAt(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0))
@@ -206,7 +243,6 @@ func TestPriorityOfJobsIsChanged(t *testing.T) {
 	}
 	d.ends(d.run("jobs", "priority", "--queue", "mail", "--state", "waiting", "--to", "low"), cli.ExitUsage, "Give priority low to 2 waiting jobs of queue mail?")
 	d.ends(d.run("jobs", "priority", one), cli.ExitUsage, `"to" not set`)
-	d.ends(d.run("jobs", "retry", one, "--rate", "5"), cli.ExitUsage, "--rate goes with --queue")
 	d.ends(d.run("jobs", "retry", "--queue", "mail", "--match", `kind == "a") || (kind != ""`), cli.ExitUsage, "filter, character")
 	d.ends(d.run("operations", "show", "nonsense"), cli.ExitUsage, "is no id of an operation")
 }

@@ -139,8 +139,9 @@ With --queue it changes all jobs in a state that match --match ('skidway jobs
 list --help' describes expressions) and the other filters, as an operation. It
 prints their number and asks for confirmation; without a terminal, --yes is
 needed. Jobs that come into the state after they were counted are not changed.
-With several IDs, it goes on after a job that fails; more than 100 are an
-operation, too. 'skidway operations' lists, stops and continues operations.
+With several IDs, it goes on after a job that fails; more than 100, or --rate,
+are an operation, too. Jobs of several queues are changed one queue after the
+other. 'skidway operations' lists, stops and continues operations.
 With - it reads the IDs from standard input, one per line; --yes is needed.`,
 		Example: j.examples,
 	}
@@ -176,7 +177,7 @@ With - it reads the IDs from standard input, one per line; --yes is needed.`,
 
 // change returns a change of jobs of a queue.
 func (j *jobChange) change(name string) (change ops.Change, err error) {
-	change = ops.Change{Queue: name, Do: j.do, By: cli.Caller()}
+	change = ops.Change{Queue: name, Do: j.do}
 	if j.edit != nil {
 		err = j.edit(&change)
 	}
@@ -204,7 +205,7 @@ func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error
 		cli.AuditChanges(c, ids)
 	}
 	return withService(c.Context(), o.App, func(client service) error {
-		if len(ids) > ops.MaxDirect {
+		if len(ids) > ops.MaxDirect || o.rate > 0 {
 			return j.changeNamed(c.Context(), o, client, once(ids))
 		}
 		return eachJob(c.Context(), o.App, ids, func(id string) (string, error) {
@@ -262,6 +263,7 @@ func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service
 			if err != nil {
 				return err
 			}
+			change.Rate, change.By = int(o.rate), cli.Caller()
 			if len(j.states) == 1 {
 				change.State = queue.State(j.states[0])
 			}
@@ -307,7 +309,7 @@ func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) er
 		return cli.WrongUsage("give IDs of jobs (- for standard input), or --queue QUEUE to change all that match")
 	}
 	if name == "" {
-		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match", "rate"} {
+		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match"} {
 			if c.Flags().Changed(flag) {
 				return cli.WrongUsage("--%s goes with --queue", flag)
 			}

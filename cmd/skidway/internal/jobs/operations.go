@@ -23,11 +23,11 @@ func Operations(a *cli.App) *cobra.Command {
 		Use:   "operations",
 		Short: "Lists, shows, stops and continues changes of many jobs",
 		Long: `An operation is a change of many jobs of a queue: a retry, a deletion, a
-cancellation or a change of priority, begun by 'skidway jobs' with --queue or
-more than 100 IDs, or by 'skidway queues purge'. It runs in the process that
-began it, in small steps, one operation a queue at a time. Its progress is in
-Redis: when that process ends early, the operation is interrupted, and any other
-one can continue it.`,
+cancellation or a change of priority, begun by 'skidway jobs' with --queue,
+--rate or more than 100 IDs, or by 'skidway queues purge'. It runs in the
+process that began it, in small steps, one operation a queue at a time. Its
+progress is in Redis: when that process ends early, the operation is
+interrupted, and any other one can continue it.`,
 		Example: `  skidway operations list
   skidway operations stop mail:0:j3kq5wa7bd
   skidway operations continue mail:0:j3kq5wa7bd`,
