@@ -380,7 +380,7 @@ func TestIDsOfJobsComeFromStandardInput(t *testing.T) {
 			}
 		})
 	}
-	if audit := d.must("audit", "-o", "csv").stdout; !strings.Contains(audit, "mail:0:") || strings.Contains(audit, ",- --yes,") {
+	if audit := d.must("audit", "-o", "csv").stdout; !strings.Contains(audit, "mail:0:") || strings.Contains(audit, "'- --yes") {
 		t.Errorf("the audit lacks the ids:\n%s", audit)
 	}
 }
