@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -324,5 +325,90 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 		"jobs list mail --older-than yesterday":                       "length of time",
 	} {
 		d.ends(d.run(strings.Fields(args)...), cli.ExitUsage, want)
+	}
+}
+
+// stdinCase is a Redis on which commands take the ids of jobs from standard input, directly or through
+// a server.
+type stdinCase struct {
+	*fixture
+	place []string // flags
+}
+
+func (c stdinCase) change(input string, args ...string) outcome {
+	c.Helper()
+	return piped(c, c.TempDir(), []byte(input), slices.Concat([]string{"jobs"}, args, c.place)...)
+}
+
+func TestIDsOfJobsComeFromStandardInput(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	s := d.serve([]string{"view:*", "operate:*", "admin:*"})
+	for name, place := range map[string][]string{
+		"direct":           {"--redis", d.url},
+		"through a server": {"--server", s.url, "--token", "@" + write(t, t.TempDir(), "token", s.token)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := stdinCase{&fixture{t, d.url, d.client, nil}, place}
+			one, two, three := c.add("a", queue.Options{Delay: time.Hour}), c.add("b", queue.Options{Delay: time.Hour}), c.add("c", queue.Options{Delay: time.Hour})
+			// Nothing is changed.
+			c.ends(c.change(one+"\n\n"+two+"\n", "cancel", "-"), cli.ExitUsage, "Cancel 2 jobs?", "give --yes")
+			c.ends(c.change(one, "priority", "-", "--to", "low"), cli.ExitUsage, "Give priority low to 1 job?", "give --yes")
+			c.ends(c.change(one+"\n\nnone\n"+two, "cancel", "-", "--yes"), cli.ExitUsage, "standard input, line 3: ", `"none" is no id of a job`)
+			c.ends(c.change(one+"\n"+strings.Repeat("x", 1<<17), "cancel", "-", "--yes"), cli.ExitUsage, "standard input, line 2: too long")
+			c.ends(c.change(one, "cancel", "-", "--yes", "--queue", "mail"), cli.ExitUsage, "give IDs of jobs")
+			if o := c.change("\n", "run-now", "-"); o.code != cli.ExitDone || o.one(t) != "0 jobs will run now" {
+				t.Errorf("without ids: exit code %d: %s%s", o.code, o.stdout, o.stderr)
+			}
+			if got := c.kinds(queue.Delayed); got != "a b c" {
+				t.Fatalf("delayed are %q", got)
+			}
+			want := one + " cancelled\n" + two + " cancelled\n"
+			if o := c.change(one+"\r\n\n "+two+" \n"+one, "cancel", "-", "--yes"); o.code != cli.ExitDone || o.stdout != want {
+				t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+			}
+			if o := c.change(three+"\n", "run-now", "-", "-y"); o.code != cli.ExitDone || o.one(t) != three+" will run now" {
+				t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+			}
+			ids := []string{three}
+			for range 100 {
+				ids = append(ids, c.add("a", queue.Options{}))
+			}
+			o := c.change(strings.Join(append(ids, ids...), "\n"), "delete", "-", "--yes")
+			if o.code != cli.ExitDone || o.stdout != "101 jobs deleted\n" {
+				t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+			}
+		})
+	}
+	if audit := d.must("audit", "-o", "csv").stdout; !strings.Contains(audit, "mail:0:") || strings.Contains(audit, "'- --yes") {
+		t.Errorf("the audit lacks the ids:\n%s", audit)
+	}
+}
+
+func TestListedJobsAreChangedThroughAPipe(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	want := ""
+	for range 3 {
+		want = d.addDead("a", "refused", queue.Options{}) + " will run again\n" + want // the last death is listed first
+	}
+	d.add("b", queue.Options{Delay: time.Hour})
+	list := command(t, t.TempDir(), "jobs", "list", "mail", "--state", "dead", "-o", "csv", "--redis", d.url)
+	retry := command(t, t.TempDir(), "jobs", "retry", "-", "--yes", "--redis", d.url)
+	ids := exec.Command("sh", "-c", "tail -n +2 | cut -d, -f1")
+	var err error
+	ids.Stdin, err = list.StdoutPipe()
+	put(t, err)
+	retry.Stdin, err = ids.StdoutPipe()
+	put(t, err)
+	put(t, list.Start())
+	put(t, ids.Start())
+	if o := finish(t, retry); o.code != cli.ExitDone || o.stdout != want {
+		t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+	}
+	put(t, ids.Wait())
+	put(t, list.Wait())
+	if got := d.kinds(queue.Delayed); got != "b" {
+		t.Errorf("delayed are %q", got)
 	}
 }

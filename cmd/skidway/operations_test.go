@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 type operationJSON struct {
 	ID, Do, Status, By string
 	Changed, Count     int
+	Rate, Left         int
 	AtLeast            bool `json:"at_least"`
 	Began, Ended       time.Time
 }
@@ -50,42 +52,75 @@ func (d *fixture) operation() operationJSON {
 
 func TestKilledOperationIsShownAsInterruptedAndContinued(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	const jobs = 120
-	for range jobs {
-		d.add("a", queue.Options{Delay: time.Hour})
+	t.Run("by a filter", func(t *testing.T) {
+		t.Parallel()
+		c := newKilledCase(t)
+		c.interruptAndContinue(0, c.jobs, "delayed", "--queue", "mail", "--state", "delayed", "--match", `kind == "a"`)
+	})
+	t.Run("by ids", func(t *testing.T) {
+		t.Parallel()
+		c := newKilledCase(t)
+		dead := c.addDead("a", "refused", queue.Options{})
+		c.interruptAndContinue(1, c.jobs+1, "", slices.Insert(slices.Clone(c.ids), 60, dead)...)
+		if state := c.must("jobs", "show", dead, "-o", "csv").stdout; !strings.Contains(state, "dead") {
+			t.Errorf("the named job that is dead became %s", state)
+		}
+	})
+}
+
+// A killedCase is an operation whose process is killed.
+type killedCase struct {
+	*fixture
+	jobs int
+	ids  []string // of the delayed jobs that it is to cancel
+}
+
+func newKilledCase(t *testing.T) *killedCase {
+	c := &killedCase{newFixture(t), 120, nil}
+	for range c.jobs {
+		c.ids = append(c.ids, c.add("a", queue.Options{Delay: time.Hour}))
 	}
-	p := processtest.Start(t, command(t, t.TempDir(), "jobs", "cancel", "--queue", "mail", "--state", "delayed", "--match", `kind == "a"`, "--rate", "20", "--yes", "--redis", d.url))
+	return c
+}
+
+// interruptAndContinue cancels the jobs that args select, which are count in a state, by a process that is
+// killed, and another one. It leaves some of them alone.
+func (c *killedCase) interruptAndContinue(left, count int, state string, args ...string) {
+	c.Helper()
+	p := processtest.Start(c, command(c, c.TempDir(), append([]string{"jobs", "cancel", "--rate", "20", "--yes", "--redis", c.url}, args...)...))
 	var op operationJSON
-	for deadline := time.Now().Add(waitLimit); op.Changed == 0; op = d.operation() {
+	for deadline := time.Now().Add(waitLimit); op.Changed == 0; op = c.operation() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%+v", op)
+			c.Fatalf("%+v", op)
 		}
 	}
-	if op.Status != "running" || op.Count != jobs || op.Do != "cancel" || !strings.Contains(op.By, "@") {
-		t.Errorf("%+v", op)
-	}
-	d.ends(d.run("jobs", "cancel", "--queue", "mail", "--state", "delayed", "--yes"), cli.ExitFailed, op.ID+" of the queue is running")
-	d.add("a", queue.Options{Delay: time.Hour}) // left alone
 	p.Kill()
-	d.ends(d.run("operations", "continue", op.ID), cli.ExitFailed, "is running")
-	if err := d.client.DB().Redis().HSet(t.Context(), d.client.DB().Prefix()+":{mail:0}:operation", "until", 1).Err(); err != nil { // 15 s later
-		t.Fatal(err)
+	if op = c.operation(); op.Status != "running" || op.Changed >= c.jobs || op.Count != count || op.Do != "cancel" || !strings.Contains(op.By, "@") {
+		c.Errorf("%+v", op)
 	}
-	shown := d.must("operations", "show", op.ID).stdout
-	hasLine(t, shown, "status", "interrupted at ", "skidway operations continue "+op.ID)
-	hasLine(t, shown, "match", `kind == "a"`)
-	hasLine(t, d.must("operations", "stop", op.ID).stdout, op.ID, "stopped: ", " changed")
-	if got := d.must("operations", "continue", op.ID).one(t); got != fmt.Sprint(jobs, " delayed jobs changed") {
-		t.Errorf("%q", got)
+	c.ends(c.run("jobs", "cancel", "--queue", "mail", "--state", "delayed", "--yes"), cli.ExitFailed, op.ID+" of the queue is running")
+	c.add("a", queue.Options{Delay: time.Hour}) // left alone
+	c.ends(c.run("operations", "continue", op.ID), cli.ExitFailed, "is running")
+	put(c, c.client.DB().Redis().HSet(c.Context(), c.client.DB().Prefix()+":{mail:0}:operation", "until", 1).Err()) // 15 s later
+	shown := c.must("operations", "show", op.ID).stdout
+	hasLine(c, shown, "status", "interrupted at ", "skidway operations continue "+op.ID)
+	if state != "" {
+		hasLine(c, shown, "match", `kind == "a"`)
 	}
-	if op := d.operation(); op.Status != "done" || op.Changed != jobs {
-		t.Errorf("%+v", op)
+	hasLine(c, c.must("operations", "stop", op.ID).stdout, op.ID, "stopped: ", " changed")
+	if got := c.must("operations", "continue", op.ID).one(c); got != strings.Join(strings.Fields(fmt.Sprint(c.jobs, " ", state, " jobs changed")), " ") {
+		c.Errorf("%q", got)
 	}
-	if got := d.kinds(queue.Delayed); got != "a" {
-		t.Errorf("delayed are %q", got)
+	if op := c.operation(); op.Status != "done" || op.Changed != c.jobs || op.Left != left {
+		c.Errorf("%+v", op)
 	}
-	d.ends(d.run("operations", "continue", op.ID), cli.ExitFailed, op.ID, "the operation is done")
+	if total, _, err := c.queue().Counters(c.Context(), 0); err != nil || total.Cancelled != int64(c.jobs) {
+		c.Errorf("%+v, %v", total, err)
+	}
+	if got := c.kinds(queue.Delayed); got != "a" {
+		c.Errorf("delayed are %q", got)
+	}
+	c.ends(c.run("operations", "continue", op.ID), cli.ExitFailed, op.ID, "the operation is done")
 }
 
 func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
@@ -131,6 +166,41 @@ func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
 	o := inProcess(t, append([]string{"jobs", "cancel", "--server", s.url, "--token", "@" + token}, ids...))
 	if o.code != cli.ExitDone || o.stdout != "60 jobs cancelled\n60 jobs cancelled\n" {
 		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+func TestRateHoldsForJobsOfSeveralQueues(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	s := d.serve([]string{"view:*", "operate:*"})
+	var ids []string
+	for i := range 20 {
+		id, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: fmt.Sprint("q", i%2), Delay: time.Hour})
+		put(t, err)
+		ids = append(ids, id)
+	}
+	want := 0
+	for _, place := range [][]string{{"--redis", d.url}, {"--server", s.url, "--token", "@" + write(t, t.TempDir(), "token", s.token)}} {
+		o := skidway(t, t.TempDir(), slices.Concat([]string{"jobs", "priority", "--to", []string{"high", "low"}[want/2], "--rate", "20"}, place, ids)...)
+		if o.code != cli.ExitDone || o.stdout != "10 jobs changed\n10 jobs changed\n" {
+			t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+		}
+		all := d.operations() // the latest first
+		if want += 2; len(all) != want {
+			t.Fatalf("the operations are %+v", all)
+		}
+		for _, op := range all[:2] {
+			if op.Rate != 20 || op.Changed != 10 || op.Ended.Sub(op.Began) < 450*time.Millisecond {
+				t.Errorf("%+v", op)
+			}
+		}
+		if all[0].Began.Before(all[1].Ended) {
+			t.Errorf("the operations ran at the same time, with twice the rate: %+v", all[:2])
+		}
+	}
+	d.ends(d.run("jobs", "cancel", "q0:none", "--rate", "5"), cli.ExitUsage, `"q0:none" is no id of a job`)
+	if got := d.must("jobs", "cancel", ids[0], "--rate", "5").one(t); got != "1 job cancelled" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -206,7 +276,6 @@ func TestPriorityOfJobsIsChanged(t *testing.T) {
 	}
 	d.ends(d.run("jobs", "priority", "--queue", "mail", "--state", "waiting", "--to", "low"), cli.ExitUsage, "Give priority low to 2 waiting jobs of queue mail?")
 	d.ends(d.run("jobs", "priority", one), cli.ExitUsage, `"to" not set`)
-	d.ends(d.run("jobs", "retry", one, "--rate", "5"), cli.ExitUsage, "--rate goes with --queue")
 	d.ends(d.run("jobs", "retry", "--queue", "mail", "--match", `kind == "a") || (kind != ""`), cli.ExitUsage, "filter, character")
 	d.ends(d.run("operations", "show", "nonsense"), cli.ExitUsage, "is no id of an operation")
 }

@@ -139,9 +139,9 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 	}
 }
 
-func TestTerminalIsNoStandardInputToCount(t *testing.T) {
+func TestTerminalIsNoStandardInput(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"logs", "count", "-"}, {"logs", "explain", "-"}} {
+	for _, args := range [][]string{{"logs", "count", "-"}, {"logs", "explain", "-"}, {"jobs", "retry", "-", "--yes"}} {
 		if shown, code := onTerminal(t, args...).ends(); code != cli.ExitUsage || !strings.Contains(shown, "standard input is a terminal") {
 			t.Errorf("%v: exit code %d: %q", args, code, shown)
 		}

@@ -154,6 +154,16 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// StandardInput returns standard input, of which a command that - names wants content, such as that of a
+// command source. A terminal is wrong usage.
+func StandardInput(c *cobra.Command, content, source string) (io.Reader, error) {
+	in := c.InOrStdin()
+	if IsTerminal(in) {
+		return nil, WrongUsage("-: standard input is a terminal: send it %s, as '%s | %s -'", content, source, c.CommandPath())
+	}
+	return in, nil
+}
+
 // Confirm asks a question on the terminal. Any answer but yes is an error, and so is
 // the lack of a terminal.
 func (a *App) Confirm(c *cobra.Command, question string) error {

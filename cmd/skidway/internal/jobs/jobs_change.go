@@ -1,7 +1,9 @@
 package jobs
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +25,8 @@ held by another job is not changed.`,
 		examples: `  skidway jobs retry mail:0:n1795299599363-0
   skidway jobs retry --queue mail
   skidway jobs retry --queue mail --error "connection refused" --yes
-  skidway jobs retry --queue mail --match 'died >= "-12h"' --rate 100`,
+  skidway jobs retry --queue mail --match 'died >= "-12h"' --rate 100
+  skidway jobs retry - --yes < ids.txt`,
 		one: func(ctx context.Context, client service, id string) (string, error) {
 			return "will run again", client.Retry(ctx, id)
 		},
@@ -128,7 +131,7 @@ func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
 	}
 	state := &cli.Choice{Word: j.state, Words: j.states}
 	c := &cobra.Command{
-		Use:   j.name + " ID...|--queue QUEUE",
+		Use:   j.name + " ID...|-|--queue QUEUE",
 		Short: j.short,
 		Long: j.long + `
 
@@ -136,8 +139,10 @@ With --queue it changes all jobs in a state that match --match ('skidway jobs
 list --help' describes expressions) and the other filters, as an operation. It
 prints their number and asks for confirmation; without a terminal, --yes is
 needed. Jobs that come into the state after they were counted are not changed.
-With several IDs, it goes on after a job that fails; more than 100 are an
-operation, too. 'skidway operations' lists, stops and continues operations.`,
+With several IDs, it goes on after a job that fails; more than 100, or --rate,
+are an operation, too. Jobs of several queues are changed one queue after the
+other. 'skidway operations' lists, stops and continues operations.
+With - it reads the IDs from standard input, one per line; --yes is needed.`,
 		Example: j.examples,
 	}
 	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to change all jobs that match")
@@ -154,60 +159,121 @@ operation, too. 'skidway operations' lists, stops and continues operations.`,
 			return err
 		}
 		if name == "" {
-			return withService(c.Context(), a, func(client service) error {
-				if len(ids) > ops.MaxDirect {
-					return j.changeNamed(c.Context(), &o, client, ids)
-				}
-				return eachJob(c.Context(), a, ids, func(id string) (string, error) {
-					done, err := j.one(c.Context(), client, id)
-					return done, gone(id, err)
-				})
-			})
+			return j.changeIDs(c, &o, ids)
 		}
 		joined, err := filter.get().Match(queue.State(state.Word), match)
 		if err != nil {
 			return cli.InvalidAsUsage(err)
 		}
-		change := ops.Change{Queue: name, Do: j.do, State: queue.State(state.Word), Match: joined}
-		if j.edit != nil {
-			if err := j.edit(&change); err != nil {
-				return err
-			}
+		change, err := j.change(name)
+		if err != nil {
+			return err
 		}
+		change.State, change.Match = queue.State(state.Word), joined
 		return withService(c.Context(), a, func(client service) error { return o.change(c, client, change) })
 	})
 	return c
 }
 
-// changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
-func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
-	var changes []ops.Change
+// change returns a change of jobs of a queue.
+func (j *jobChange) change(name string) (change ops.Change, err error) {
+	change = ops.Change{Queue: name, Do: j.do}
+	if j.edit != nil {
+		err = j.edit(&change)
+	}
+	return change, err
+}
+
+// changeIDs changes jobs by their ids. For - it reads them from standard input, where there is no answer
+// to a question then.
+func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error {
+	if len(ids) == 1 && ids[0] == "-" {
+		var err error
+		if ids, err = readIDs(c); err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return o.PrintLine("0 jobs " + o.done)
+		}
+		change, err := j.change("")
+		if err == nil {
+			err = o.confirm(c, change, ops.Plural(len(ids), "job"))
+		}
+		if err != nil {
+			return err
+		}
+		cli.AuditChanges(c, ids)
+	}
+	return withService(c.Context(), o.App, func(client service) error {
+		if len(ids) > ops.MaxDirect || o.rate > 0 {
+			return j.changeNamed(c.Context(), o, client, once(ids))
+		}
+		return eachJob(c.Context(), o.App, ids, func(id string) (string, error) {
+			done, err := j.one(c.Context(), client, id)
+			return done, gone(id, err)
+		})
+	})
+}
+
+// readIDs returns the ids of jobs in the lines of standard input, each once.
+func readIDs(c *cobra.Command) (ids []string, err error) {
+	in, err := cli.StandardInput(c, "the ids of jobs, one per line", "cat FILE")
+	if err != nil {
+		return nil, err
+	}
+	lines, n := bufio.NewScanner(in), 1
+	for ; lines.Scan(); n++ {
+		id := strings.TrimSpace(lines.Text())
+		if id == "" {
+			continue
+		}
+		if err := queue.CheckJobID(id); err != nil {
+			return nil, cli.WrongUsage("standard input, line %d: %w", n, err)
+		}
+		ids = append(ids, id)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, cli.WrongUsage("standard input, line %d: too long for the id of a job", n)
+	case err != nil:
+		return nil, fmt.Errorf("read IDs from standard input: %w", err)
+	}
+	return once(ids), nil
+}
+
+// once returns ids without those that are there twice.
+func once(ids []string) []string {
 	seen := map[string]bool{}
-	ids = slices.DeleteFunc(ids, func(id string) bool {
+	return slices.DeleteFunc(ids, func(id string) bool {
 		again := seen[id]
 		seen[id] = true
 		return again
 	})
+}
+
+// changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
+func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
+	var changes []ops.Change
+	last := map[string]int{} // by queue: its last change
 	for _, id := range ids {
 		name, _, _ := strings.Cut(id, ":")
-		i := slices.IndexFunc(changes, func(c ops.Change) bool { return c.Queue == name && len(c.IDs) < ops.MaxIDs })
-		if i < 0 {
-			i = len(changes)
-			changes = append(changes, ops.Change{Queue: name, Do: j.do, By: cli.Caller()})
+		i, found := last[name]
+		if !found || len(changes[i].IDs) == ops.MaxIDs {
+			change, err := j.change(name)
+			if err != nil {
+				return err
+			}
+			change.Rate, change.By = int(o.rate), cli.Caller()
+			if len(j.states) == 1 {
+				change.State = queue.State(j.states[0])
+			}
+			i, last[name] = len(changes), len(changes)
+			changes = append(changes, change)
 		}
 		changes[i].IDs = append(changes[i].IDs, id)
 	}
-	for i := range changes {
-		change := &changes[i]
-		if len(j.states) == 1 {
-			change.State = queue.State(j.states[0])
-		}
-		if j.edit != nil {
-			if err := j.edit(change); err != nil {
-				return err
-			}
-		}
-		if _, err := client.Ask(ctx, *change); err != nil { // before anything is changed
+	for _, change := range changes {
+		if _, err := client.Ask(ctx, change); err != nil { // before anything is changed
 			return err
 		}
 	}
@@ -240,10 +306,10 @@ func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service
 // check refuses ids together with a queue, and flags of the other form.
 func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) error {
 	if (name == "") == (len(ids) == 0) {
-		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to change all that match")
+		return cli.WrongUsage("give IDs of jobs (- for standard input), or --queue QUEUE to change all that match")
 	}
 	if name == "" {
-		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match", "rate", "yes"} {
+		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match"} {
 			if c.Flags().Changed(flag) {
 				return cli.WrongUsage("--%s goes with --queue", flag)
 			}

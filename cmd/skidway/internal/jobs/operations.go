@@ -23,11 +23,11 @@ func Operations(a *cli.App) *cobra.Command {
 		Use:   "operations",
 		Short: "Lists, shows, stops and continues changes of many jobs",
 		Long: `An operation is a change of many jobs of a queue: a retry, a deletion, a
-cancellation or a change of priority, begun by 'skidway jobs' with --queue or
-more than 100 IDs, or by 'skidway queues purge'. It runs in the process that
-began it, in small steps, one operation a queue at a time. Its progress is in
-Redis: when that process ends early, the operation is interrupted, and any other
-one can continue it.`,
+cancellation or a change of priority, begun by 'skidway jobs' with --queue,
+--rate or more than 100 IDs, or by 'skidway queues purge'. It runs in the
+process that began it, in small steps, one operation a queue at a time. Its
+progress is in Redis: when that process ends early, the operation is
+interrupted, and any other one can continue it.`,
 		Example: `  skidway operations list
   skidway operations stop mail:0:j3kq5wa7bd
   skidway operations continue mail:0:j3kq5wa7bd`,
@@ -220,17 +220,12 @@ func (o *operator) change(c *cobra.Command, client service, change ops.Change) e
 	if asked.Count == 0 && !asked.AtLeast {
 		return o.PrintLine(asked.String() + " " + o.done)
 	}
-	if !o.yes {
-		verb, which := change.Do, fmt.Sprintf("%s of queue %s", asked, change.Queue)
-		if change.Do == "priority" {
-			verb = "give priority " + change.Priority.String() + " to"
-		}
-		if change.Match != "" {
-			which += " that match"
-		}
-		if err := o.Confirm(c, strings.ToUpper(verb[:1])+verb[1:]+" "+which+"?"); err != nil {
-			return err
-		}
+	which := fmt.Sprintf("%s of queue %s", asked, change.Queue)
+	if change.Match != "" {
+		which += " that match"
+	}
+	if err := o.confirm(c, change, which); err != nil {
+		return err
 	}
 	if err := cli.BeginChange(c.Context(), asked.Count); err != nil {
 		return err
@@ -240,6 +235,18 @@ func (o *operator) change(c *cobra.Command, client service, change ops.Change) e
 		return err
 	}
 	return o.run(c.Context(), client.StopOperation, run)
+}
+
+// confirm asks whether to change these jobs, unless the flag answers.
+func (o *operator) confirm(c *cobra.Command, change ops.Change, which string) error {
+	if o.yes {
+		return nil
+	}
+	verb := change.Do
+	if verb == "priority" {
+		verb = "give priority " + change.Priority.String() + " to"
+	}
+	return o.Confirm(c, strings.ToUpper(verb[:1])+verb[1:]+" "+which+"?")
 }
 
 // run runs an operation, shows its progress, and prints how many jobs it changed.

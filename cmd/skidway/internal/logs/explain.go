@@ -43,7 +43,7 @@ input, of which it reads the first lines.`,
 		}
 		path, open := args[0], func() (stream.Object, error) { return stream.Open(args[0]) }
 		if path == stdinPath {
-			stdin, err := standardInput(c)
+			stdin, err := cli.StandardInput(c, "the content of a log", "zcat FILE")
 			if err != nil {
 				return err
 			}

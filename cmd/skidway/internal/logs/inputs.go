@@ -80,7 +80,7 @@ func (k *inputs) read(c *cobra.Command, args []string) ([]string, error) {
 		return nil, cli.WrongUsage("-: standard input lists the paths (--files-from -), and can't be read twice")
 	}
 	var err error
-	if k.stdin, err = standardInput(c); err != nil {
+	if k.stdin, err = cli.StandardInput(c, "the content of a log", "zcat FILE"); err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Concat(paths, k.listed) {
@@ -92,15 +92,6 @@ func (k *inputs) read(c *cobra.Command, args []string) ([]string, error) {
 		return nil, cli.WrongUsage("-: standard input is named %d times, and can't be read twice", named)
 	}
 	return paths, nil
-}
-
-// standardInput returns standard input. A terminal is wrong usage.
-func standardInput(c *cobra.Command) (io.Reader, error) {
-	in := c.InOrStdin()
-	if cli.IsTerminal(in) {
-		return nil, cli.WrongUsage("-: standard input is a terminal: send it the content of a log, as 'zcat FILE | %s -'", c.CommandPath())
-	}
-	return in, nil
 }
 
 // isStdin reports whether a path leads to standard input, as /dev/stdin does.
