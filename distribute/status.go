@@ -56,18 +56,21 @@ type SubscriberStatus struct {
 type Laggard struct {
 	Subscriber string
 	Seen       time.Time     // last heartbeat of one of its workers; zero: none yet
-	Idle       time.Duration // since then, or since the subscriber was created
+	Idle       time.Duration // since then, or since the subscriber was created; 0 if Lost
+	Lost       bool          // its record is missing, so neither time is known
 	Files      int           // that it has not counted, of the first 1,000
 	Bytes      int64         // of the window that those use
 }
 
 // Gone reports whether the subscriber seems to have no worker.
-func (l Laggard) Gone() bool { return l.Idle > 2*DefaultLease }
+func (l Laggard) Gone() bool { return l.Lost || l.Idle > 2*DefaultLease }
 
 // String returns what is known of the subscriber: whether it has workers, and what it holds up.
 func (l Laggard) String() string {
 	text := fmt.Sprintf("subscriber %q: ", l.Subscriber)
 	switch {
+	case l.Lost:
+		text += "its record is missing"
 	case l.Seen.IsZero():
 		text += "no worker was ever seen"
 	case l.Gone():
@@ -102,6 +105,9 @@ func (s SubscriberStatus) laggard(now time.Time) Laggard {
 	last := s.Seen
 	if last.IsZero() {
 		last = s.Created
+	}
+	if last.IsZero() {
+		return Laggard{Subscriber: s.Name, Lost: true}
 	}
 	return Laggard{Subscriber: s.Name, Seen: s.Seen, Idle: max(0, now.Sub(last))}
 }

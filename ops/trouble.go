@@ -77,11 +77,15 @@ func (c *SampledChannel) troubles() []Trouble {
 			worst = &l
 		}
 	}
-	switch {
-	case worst != nil && (c.Status.Full() || c.Status.ShippersWaiting > 0):
-		return []Trouble{{Rank: Problem, Name: "full", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}
-	case worst != nil:
-		return []Trouble{{Rank: Warning, Name: "gone", Since: c.Status.Now.Add(-worst.Idle), Channel: c, Laggard: worst}}
+	if worst == nil {
+		return nil
 	}
-	return nil
+	trouble := Trouble{Rank: Warning, Name: "gone", Channel: c, Laggard: worst}
+	if !worst.Lost {
+		trouble.Since = c.Status.Now.Add(-worst.Idle)
+	}
+	if c.Status.Full() || c.Status.ShippersWaiting > 0 {
+		trouble.Rank, trouble.Name = Problem, "full"
+	}
+	return []Trouble{trouble}
 }

@@ -15,6 +15,7 @@ import (
 	"skidway/distribute"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -60,6 +61,32 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	f.who = principal(t, "view:mail")
 	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)
+}
+
+func TestSubscriberWithoutRecordIsNotGoneForAnAge(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(t.Context(), "countries", ""))
+	file := filepath.Join(t.TempDir(), "a.log")
+	f.must(os.WriteFile(file, []byte("a line\n"), 0o600))
+	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
+	f.must(err)
+	db := handle.Conn(f.queues.DB())
+	keys, err := db.Keys(t.Context(), "*:subscriber:countries").Result()
+	f.must(err)
+	f.must(db.Del(t.Context(), keys...).Err())
+	page := f.get("/channels")
+	f.want(page, http.StatusOK, "keeps files for subscriber countries: its record is missing.")
+	if strings.Contains(page.body, "106751") {
+		t.Errorf("the page has an age since the year 1: %s", page.body)
+	}
+	status, err := channel.Status(t.Context())
+	f.must(err)
+	if l := status.Laggards(); len(l) != 1 || !l[0].Gone() || !strings.Contains(l[0].String(), "its record is missing") {
+		t.Errorf("the laggards are %v", l)
+	}
 }
 
 func TestCountsOfPeopleAreApartWhereCrawlersAreCounted(t *testing.T) {

@@ -191,7 +191,11 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 			row.Text, row.Act = words.T("trouble."+t.Name, p.Clock(t.Schedule.Next, p.Now()).Text, t.Schedule.Queue), words.T("trouble.show_schedule")
 		case t.Channel != nil:
 			row.Name, row.Href = words.T("trouble.channel", t.Channel.Name), p.Link("/channels")
-			row.Text, row.Act = words.T("trouble."+t.Name, t.Laggard.Subscriber, words.Age(t.Laggard.Idle)), words.T("trouble.show_channel")
+			why := words.T("trouble.unseen", words.Age(t.Laggard.Idle))
+			if t.Laggard.Lost {
+				why = words.T("trouble.lost")
+			}
+			row.Text, row.Act = words.T("trouble."+t.Name, t.Laggard.Subscriber, why), words.T("trouble.show_channel")
 		default:
 			row.Name, row.Href = words.T("trouble.redis"), p.Link("/redis")
 			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, words.T("trouble.show_redis")
