@@ -1,22 +1,24 @@
 #!/bin/sh
 # Runs every fuzz target for the time given, two at a time with one process each. It looks for
 # them in the files, and builds the tests of each package once: go test would link them for each
-# target. With -race they are built with the race detector, as the race tests are, and without
-# measuring what an input reaches: nothing has to be compiled after those, and it finds less.
+# target. With -tests FOLDER it takes those that keeptest.sh left there: they do not measure what an
+# input reaches and find less.
 set -eu
-guide='-fuzz .'
-if [ "${1:-}" = -race ]; then
-	guide=-race && shift
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+tests=$built
+if [ "${1:-}" = -tests ]; then
+	tests=$(realpath "$2") && shift 2
 fi
 time=${1:-60s}
 found=$(go env GOCACHE)/fuzz/skidway # as go test does: inputs that reach more code
-built=$(mktemp -d)
-trap 'rm -rf "$built"' EXIT
-export time found built guide
+export time found built tests
 
 grep -rso --exclude-dir=.git --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sort >"$built/targets"
-cut -d: -f1 "$built/targets" | xargs -n 1 dirname | uniq |
-	xargs -P 2 -I {} sh -c 'go test -c $guide -ldflags="-s -w" -o "$built/$(echo "$1" | tr ./ __)" "$1"' - {}
+if [ "$tests" = "$built" ]; then
+	cut -d: -f1 "$built/targets" | xargs -n 1 dirname | uniq |
+		xargs -P 2 -I {} sh -c 'go test -c -fuzz . -ldflags="-s -w" -o "$tests/$(cd "$1" && pwd -P | tr / _)" "$1"' - {}
+fi
 
 # A target may fail because its time is over, before Go 1.27 (go.dev/issue/75804): it has found
 # nothing then; an input that fails is named.
@@ -24,9 +26,8 @@ cat >"$built/fuzz" <<'end'
 package=$(dirname "${1%%:*}")
 target=${1##*func }
 output=$built/output.$target
-tests=$built/$(echo "$package" | tr ./ __)
 failed=0
-(cd "$package" && "$tests" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel 1 \
+(cd "$package" && "$tests/$(pwd -P | tr / _)" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel 1 \
 	-test.fuzzminimizetime 10x -test.fuzzcachedir "$found/$package") </dev/null >"$output" 2>&1 || failed=1
 echo "fuzz $package $target for $time"
 cat "$output"
