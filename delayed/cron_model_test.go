@@ -91,7 +91,7 @@ func (c *cronModel) Add(t *rapid.T) {
 // Remove removes a schedule.
 func (c *cronModel) Remove(t *rapid.T) {
 	if len(c.period) == 0 {
-		t.Skip("none")
+		t.Skip("there is no schedule to remove")
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(c.period))).Draw(t, "name")
 	if err := c.queue.RemoveSchedule(context.Background(), name, ""); err != nil {

@@ -73,7 +73,7 @@ type change struct {
 type changeKey struct{}
 
 // AuditChanges makes [App.WithRedis] write the audit of a command that is a change. It is called
-// before the command runs, and by a command that reads its arguments from standard input again with them.
+// before the command runs, and again by a command that reads its arguments from standard input, with those.
 func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
 		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{count: -1, entry: entryOf(c, args), late: slices.Contains(late, pathOf(c))}))
