@@ -25,11 +25,13 @@ const (
 // BenchmarkPages measures each page with many jobs and queues, after the sampler has read all queues, and fails if the
 // 99th percentile of the time of its answers is above the bound. SKIDWAY_BENCH_JOBS is the number of dead jobs (default
 // 2,000); there are ten times as many waiting ones, in the same queue; -benchtime 10x is enough, because searches wait for
-// their share of Redis's time. SKIDWAY_BENCH_QUEUES is the number of queues (default 50). It reports the mean, the 99th
-// percentile and the longest time of an answer.
+// their share of Redis's time. SKIDWAY_BENCH_QUEUES is the number of queues (default 50), SKIDWAY_BENCH_WORKERS that of
+// workers (default 20), each of which holds a job. It reports the mean, the 99th percentile and the longest time of an
+// answer.
 func BenchmarkPages(b *testing.B) {
 	f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
 	dead := f.crowd()
+	f.man(number(f, "SKIDWAY_BENCH_WORKERS", "20"))
 	chat := f.gather()
 	f.awaitQueues()
 	search := func(page, state, match string) string {
@@ -41,7 +43,8 @@ func BenchmarkPages(b *testing.B) {
 	}
 	const list, question = "/jobs?", "/jobs/question?do=retry&all=1&"
 	for _, path := range []string{
-		"/", "/queues", "/queues/many", "/queues/many?range=month", search(list, "waiting", ""), search(list, "dead", ""),
+		"/", "/queues", "/queues/many", "/queues/many?range=month", "/queues/queue-0000", search(list, "waiting", ""), search(list, "dead", ""),
+		"/jobs?queue=queue-0000&state=active",
 		search(list, "dead", `error contains "none"`), search(list, "waiting", `args.user == "none"`), "/jobs/" + dead, "/jobs/" + dead + "/copy",
 		search(question, "dead", ""), "/jobs/question?do=retry&state=dead&id=" + dead, search(question, "dead", `error contains "none"`),
 		"/errors", "/workers", "/operations", "/schedules", "/schedules/edit", "/schedules/edit?queue=mail&name=nightly", "/enqueue", "/channels", "/counts",
