@@ -170,8 +170,8 @@ func TestPagesAndActionsOnACluster(t *testing.T) {
 func TestQuestionSaysWhatWasSearched(t *testing.T) {
 	t.Parallel()
 	for want, asked := range map[string]ops.Question{
-		"Retry 1 dead job? (mail); Retry 1 job; ":   {Count: 1, Looked: 7, Of: 7},
-		"Retry 0 dead jobs? (mail); Retry 0 jobs; ": {Looked: 7, Of: 7},
+		"Retry 1 dead job? (mail); Retry 1 job; ":     {Count: 1, Looked: 7, Of: 7},
+		"No dead job of mail matches; Retry 0 jobs; ": {Looked: 7, Of: 7},
 		"Retry the dead jobs that match? (mail); Retry all that match; None was found in the first 3,000 of 1,000,000 dead jobs. The others are read while the change runs.":           {AtLeast: true, Looked: 3000, Of: 1e6},
 		"Retry at least 12 dead jobs? (mail); Retry all that match (at least 12); 12 were found in the first 3,000 of 1,000,000 dead jobs. The others are read while the change runs.": {AtLeast: true, Count: 12, Looked: 3000, Of: 1e6},
 		"Retry at least 1 dead job? (mail); Retry all that match (at least 1); 1 was found in the first 3,000 of 3,000 dead jobs. The others are read while the change runs.":          {AtLeast: true, Count: 1, Looked: 3000, Of: 10}, // jobs have come

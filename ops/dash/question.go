@@ -102,14 +102,11 @@ func askPicked(p *page, data *questionData, ids []string) error {
 	data.Count = words.T("question.jobs", len(ids), state)
 	data.Title = words.T("question."+data.Do, data.Count)
 	data.Button = words.T("question.do_"+data.Do, words.T("question.number", len(ids)))
-	shown := slices.Clone(ids[:min(len(ids), 3)])
+	shell := append([]string{"jobs", data.Do}, ids...)
 	if data.Do == "priority" {
-		shown = append(shown, "--to", "PRIORITY")
+		shell = append(shell, "--to", "PRIORITY")
 	}
-	data.Shell = command(append([]string{"jobs", data.Do}, shown...)...)
-	if len(ids) > 3 {
-		data.Shell += " …"
-	}
+	data.Shell = command(shell...)
 	if data.Do == "retry" {
 		data.LastFail, err = jobsFailStill(p, jobs...)
 	}
@@ -174,6 +171,11 @@ func askAll(p *page, data *questionData, match string) (err error) {
 	return nil
 }
 
+// Nothing reports whether no job matches.
+func (d questionData) Nothing() bool {
+	return d.Asked != nil && d.Asked.Count == 0 && !d.Asked.AtLeast
+}
+
 // setAsked sets the words of a question about all jobs that match.
 func (d *questionData) setAsked() {
 	asked, state := d.Asked, words.T("state."+string(d.State))
@@ -189,6 +191,10 @@ func (d *questionData) setAsked() {
 		d.Looked = words.T("question.looked", asked.Count, asked.Looked, of)
 	}
 	d.Button = words.T("question.do_"+d.Do, number)
+	if d.Nothing() {
+		d.Title = words.T("question.nothing", state, d.Queue)
+		return
+	}
 	d.Title = words.T("question.of", words.T("question."+d.Do, d.Count), d.Queue)
 }
 
