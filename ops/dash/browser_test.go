@@ -96,6 +96,9 @@ func (b *browser) theme(name string) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.cookie = "skidway-view=zone=UTC&theme=` + name + `; path=` + mounted + `/"`))
 }
 
+// longName is the name of a queue that has no place for a new line.
+var longName = strings.Repeat("longname", 12)
+
 // fill adds jobs in many states, with hostile texts wherever a client can write one.
 func (f *fixture) fill() (dead, delayed string) {
 	f.Helper()
@@ -103,8 +106,8 @@ func (f *fixture) fill() (dead, delayed string) {
 	f.add("mail", "email.send", `[`+strings.Repeat("9", 300)+`]`, queue.Options{})
 	f.bury("mail", hostile)
 	delayed = f.add("mail", "email.send", `{}`, queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: hostile}})
-	for range 3 {
-		f.add(strings.Repeat("long-name-", 10), strings.Repeat("a.very.long.kind", 6), `{}`, queue.Options{})
+	for _, name := range []string{strings.Repeat("long-name-", 10), longName, longName} {
+		f.add(name, strings.Repeat("a.very.long.kind", 6), `{}`, queue.Options{})
 	}
 	conn := f.redis
 	f.must(conn.XAdd(f.Context(), &redis.XAddArgs{Stream: conn.Prefix() + ":{mail:0}:2:normal:fresh", Values: []any{"kind", hostile, "args", hostile}}).Err())
@@ -150,6 +153,7 @@ func testPages(t *testing.T, ctx context.Context) {
 		{"channels", "/channels"}, {"counts", "/counts"}, {"workers", "/workers"}, {"operations", "/operations"}, {"audit", "/audit"}, {"schedules", "/schedules?queue=mail"}, {"schedule", "/schedules/edit?queue=mail&name=nightly"},
 		{"enqueue", "/enqueue"}, {"errors", "/errors"}, {"redis", "/redis"}, {"chats", "/chats"}, {"chat", "/chats?chat=" + url.QueryEscape(chat)}, {"settings", "/settings"},
 		{"question", "/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`text contains "<img"`)}, {"failure", "/none"},
+		{"queue with a long name", "/queues/" + longName}, {"jobs of a queue with a long name", "/jobs?state=waiting&queue=" + longName},
 	}
 	checked := map[string]bool{} // pages by their HTML
 	for _, role := range []struct{ name, scopes, forms string }{
