@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/redis/go-redis/v9"
@@ -303,6 +304,18 @@ func testLive(t *testing.T, ctx context.Context) {
 	f.add("docs", "a", `{}`, queue.Options{})
 	b.Wait(`document.querySelector('[data-v="waiting.mail"]').textContent === "2"`)
 	b.Wait(`!document.getElementById("news").hidden && document.getElementById("news-text").textContent.includes("1 new")`)
+	// Nothing changes in a table with the pointer; around it all does.
+	const waiting, cell = `document.querySelector('dl [data-v="waiting"]').textContent`, `document.querySelector('[data-v="waiting.mail"]').textContent`
+	b.Wait(waiting + ` === "3"`)
+	at := browsertest.Value[[]float64](b.Tab, `(box => [box.x + 1, box.y + 1])(document.querySelector('[data-v="waiting.mail"]').getBoundingClientRect())`)
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]))
+	f.add("mail", "a", `{}`, queue.Options{})
+	b.Wait(waiting + ` === "4"`)
+	if text := browsertest.Value[string](b.Tab, cell); text != "2" {
+		t.Errorf("below the pointer %q jobs wait", text)
+	}
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 0, 0))
+	b.Wait(cell + ` === "3"`)
 	b.Wait(`document.querySelector('[data-v="workers.mail"].bad').textContent === "0"`)
 	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
 	b.Wait(`document.querySelector('[data-v="workers.mail"]:not(.bad)')?.textContent === "1"`)
@@ -381,7 +394,7 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Do(chromedp.WaitEnabled(`#hold`))
 	b.Wait(`document.querySelector('[data-v="waiting.docs"]').textContent === "1"`)
 	f.dash.EndStreams()
-	b.Wait(`document.body.classList.contains("lost") && !document.getElementById("news").hidden`)
+	b.Wait(`document.body.classList.contains("lost") && document.getElementById("news-text").textContent.includes(document.querySelector('[data-v="as_of"]').textContent)`)
 	b.Wait(`performance.getEntriesByType("resource").filter(entry => entry.name.includes("/live?")).length > 1`)
 }
 

@@ -43,25 +43,29 @@ for (const name of ['v', 'badge', 'icon', 'k', 'label', 'path', 'spark', 'time',
   }
 }
 const find = (name, key) => elements.get(name + ' ' + key) || []
-const still = matchMedia('(prefers-reduced-motion: reduce)').matches
 const hold = byId('hold')
 const news = byId('news')
 let held = false
 let source = null
-let waiting = null // what has come while the page is held
-let lastAlive = 0 // when the stream sent something last, in ms
+let waiting = {} // values for tables that may not change now
 let first = true
 let whole = false // the next change has all values and tables
 const tables = {} // the ids of the rows that a table had last
 
-const busy = () => document.querySelector('[popover]:popover-open, tbody :checked, .wide:hover, table:focus-within')
+// Nothing changes in a table with the pointer, the focus or a ticked box, nor in any while a question is open.
+let hovers = true // a finger does not: what it tapped last matches :hover
+addEventListener('pointerover', event => { hovers = event.pointerType !== 'touch' })
+const frozen = () => {
+  const tables = all(document.querySelector('[popover]:popover-open') ? '.wide' : '.wide:focus-within, .wide:has(tbody :checked)' + (hovers ? ', .wide:hover' : ''))
+  return element => tables.some(table => table.contains(element))
+}
 
 const setValue = (element, text) => {
   if (element.textContent === text) return
   if (element.hidden) return say(news.dataset.changed) // of what is not live: a load shows it
   element.textContent = text
   element.classList.toggle('dim', text === '0' || text === '–')
-  if (still || first || element.closest('dd + dd, .need')) return // ages would always flash
+  if (first || element.closest('dd + dd, .need')) return // ages would always flash
   element.classList.remove('chg')
   void element.offsetWidth
   element.classList.add('chg')
@@ -118,14 +122,19 @@ const say = text => {
 }
 
 const show = change => {
-  for (const [key, text] of Object.entries(change.values || {})) {
+  const isFrozen = frozen(), values = {...waiting, ...change.values}
+  waiting = {}
+  for (const [key, text] of Object.entries(values)) {
     const [name, rest] = key.split(/ (.*)/)
-    for (const element of find('v', key)) {
-      setValue(element, text)
-      if (key.startsWith('mark.')) element.closest('b').hidden = !text
-    }
-    if (setters[name]) find(name, rest).forEach(element => setters[name](element, text))
-    if (name === 'class') find('v', rest).forEach(element => element.classList.toggle('bad', text === 'bad'))
+    const set = (elements, setter) => elements.forEach(element => {
+      if (isFrozen(element)) waiting[key] = text
+      else setter(element, text)
+    })
+    set(find('v', key), setValue)
+    if (setters[name]) set(find(name, rest), setters[name])
+    if (name === 'class') set(find('v', rest), element => element.classList.toggle('bad', text === 'bad'))
+    if (key.startsWith('mark.')) find('v', key).forEach(element => { element.closest('b').hidden = !text })
+    if (key === 'away') byId('away').hidden = !text
     if (key === 'problems') {
       document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
     }
@@ -148,37 +157,22 @@ const show = change => {
   first = false
 }
 
-// The stream sends values: what was shown of a lost connection is over.
+// A stream that sends is not lost.
 const connected = () => {
-  lastAlive = Date.now()
   if (body.classList.contains('lost')) news.hidden = true
   body.classList.remove('lost')
 }
 
 const disconnected = () => {
-  if (lastAlive) say(news.dataset.lost.replace('%s', new Date(lastAlive).toLocaleTimeString('en-GB')))
+  say(news.dataset.lost.replace('%s', find('v', 'as_of')[0].textContent))
   body.classList.add('lost')
 }
 
 const take = change => {
   connected()
+  if (held) return // all values come again
   if (whole) change.rows = {...Object.fromEntries(Object.keys(tables).map(table => [table, []])), ...change.rows}
   whole = false
-  const away = change.values?.away
-  if (away !== undefined) { // also while the page is held
-    byId('away').hidden = !away
-    byId('away').querySelector('span').textContent = away
-  }
-  if (held || busy()) {
-    waiting = waiting || {values: {}, rows: {}}
-    Object.assign(waiting.values, change.values)
-    Object.assign(waiting.rows, change.rows)
-    return
-  }
-  if (waiting) {
-    change = {values: {...waiting.values, ...change.values}, rows: {...waiting.rows, ...change.rows}}
-    waiting = null
-  }
   show(change)
 }
 
@@ -218,16 +212,14 @@ const setHeld = now => {
   hold.setAttribute('aria-pressed', held)
   hold.title = held ? hold.dataset.held : hold.dataset.live
   hold.querySelector('svg').setAttribute('class', held ? 'i warn' : 'i ok')
-  if (held) return close()
-  if (waiting) { const change = waiting; waiting = null; show(change) }
-  open()
+  held ? close() : open()
 }
 
 // The session lasts as long as the page is open, also without a stream.
 const stay = () => { if (!source) fetch(body.dataset.base + '/settings', {method: 'HEAD'}).catch(() => {}) }
+if (body.dataset.now) setInterval(stay, 600000)
 
 if (hold) {
-  setInterval(stay, 600000)
   hold.dataset.live = hold.title
   hold.disabled = false
   hold.addEventListener('click', () => setHeld(!held))
@@ -253,15 +245,17 @@ const redisNow = () => Number(body.dataset.now) + Date.now() - opened
 const ages = all('[data-age], [data-time]')
 ages.forEach(element => { element.ahead = element.dateTime && Date.parse(element.dateTime) > redisNow() })
 const countOn = () => {
-  if (held || document.hidden || busy()) return
+  if (held || document.hidden) return
+  if (Object.keys(waiting).length) show({})
+  const isFrozen = frozen()
   for (const element of ages) {
-    if (!element.dataset.age) continue
+    if (!element.dataset.age || isFrozen(element)) continue
     const age = (redisNow() - Date.parse(element.dateTime)) / 1000
     const text = element.dataset.age.replace('%s', ageText(Math.max(0, element.ahead ? -age : age)))
     if (element.textContent !== text) element.textContent = text
   }
 }
-if (ages.length) setInterval(countOn, 1000)
+if (hold || ages.length) setInterval(countOn, 1000)
 
 // Keys.
 let prefix = ''
