@@ -354,6 +354,7 @@ func TestIDsOfJobsComeFromStandardInput(t *testing.T) {
 			// Nothing is changed.
 			c.ends(c.change(one+"\n\n"+two+"\n", "cancel", "-"), cli.ExitUsage, "Cancel 2 jobs?", "give --yes")
 			c.ends(c.change(one, "priority", "-", "--to", "low"), cli.ExitUsage, "Give priority low to 1 job?", "give --yes")
+			c.ends(c.change(one, "run-now", "-"), cli.ExitUsage, "Run 1 job now?", "give --yes")
 			c.ends(c.change(one+"\n\nnone\n"+two, "cancel", "-", "--yes"), cli.ExitUsage, "standard input, line 3: ", `"none" is no id of a job`)
 			c.ends(c.change(one+"\n"+strings.Repeat("x", 1<<17), "cancel", "-", "--yes"), cli.ExitUsage, "standard input, line 2: too long")
 			c.ends(c.change(one, "cancel", "-", "--yes", "--queue", "mail"), cli.ExitUsage, "give IDs of jobs")

@@ -19,6 +19,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
 	"skidway/internal/redistest"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -136,37 +137,74 @@ func TestMoreThanAHundredIDsAreChangedAsOperations(t *testing.T) {
 		}
 		ids = append(ids, d.add("a", queue.Options{Delay: time.Hour}), other)
 	}
-	shown := d.must(append([]string{"jobs", "priority", "--to", "high"}, ids...)...).stdout
-	if shown != "60 jobs changed\n60 jobs changed\n" {
-		t.Errorf("it prints %q", shown)
+	for range 2 { // jobs that have the priority are done
+		if shown := d.must(append([]string{"jobs", "priority", "--to", "high"}, ids...)...).stdout; shown != "120 jobs changed\n" {
+			t.Errorf("it prints %q", shown)
+		}
 	}
 	all := d.operations()
-	if len(all) != 2 || all[0].Changed != 60 || all[0].Status != "done" || all[0].Do != "priority" || !strings.Contains(all[0].By, "@") {
+	if len(all) != 4 || all[0].Changed != 60 || all[0].Status != "done" || all[0].Do != "priority" || !strings.Contains(all[0].By, "@") {
 		t.Errorf("the operations are %+v", all)
 	}
-	var audit []struct {
-		Action, Outcome string
-		Count           int
-	}
-	if err := json.Unmarshal([]byte(d.must("audit", "-o", "json").stdout), &audit); err != nil {
-		t.Fatal(err)
-	}
-	if len(audit) != 2 || audit[0].Action != "priority" || audit[0].Count != 120 || audit[1].Count != 120 {
-		t.Errorf("the audit is %+v", audit)
+	for _, name := range []string{"mail", "other"} {
+		var audit []struct {
+			Action, Outcome string
+			Count           int
+		}
+		if err := json.Unmarshal([]byte(d.must("audit", "--queue", name, "-o", "json").stdout), &audit); err != nil {
+			t.Fatal(err)
+		}
+		if len(audit) != 4 || audit[3].Action != "priority" || audit[3].Outcome != "done" || audit[2].Count != 60 || audit[3].Count != 60 {
+			t.Errorf("the audit of queue %s is %+v", name, audit)
+		}
 	}
 	d.ends(d.run(append([]string{"jobs", "run-now"}, ids...)...), cli.ExitFailed, "not changed: 60 of 120 jobs; the others are done") // those of the other queue wait
-	d.ends(d.run(append([]string{"jobs", "cancel", "none"}, ids...)...), cli.ExitFailed, "none")
+	d.ends(d.run(append([]string{"jobs", "cancel", "none"}, ids...)...), cli.ExitUsage, `"none" is no id of a job`)
+	d.ends(d.run(append([]string{"jobs", "cancel", "-"}, ids...)...), cli.ExitUsage, "give either IDs or -")
 	if left := d.must("jobs", "list", "other", "--state", "waiting", "--limit", "100", "-o", "json").stdout; strings.Count(left, `"id"`) != 60 {
 		t.Errorf("left are %s", left)
 	}
 	d.ends(d.run(append([]string{"jobs", "cancel", "mail:none"}, ids...)...), cli.ExitUsage, `"mail:none" is no id of a job`)
 	gone := ids[0][:len(ids[0])-4] + "0000"
-	d.ends(d.run(append([]string{"jobs", "priority", "--to", "low", gone}, ids...)...), cli.ExitFailed, "not changed: 1 job ")
+	d.ends(d.run(append([]string{"jobs", "priority", "--to", "low", gone}, ids...)...), cli.ExitFailed, "not changed: 1 of 121 jobs; the others are done")
 	ids = append(ids, ids[:3]...)
 	o := inProcess(t, append([]string{"jobs", "cancel", "--server", s.url, "--token", "@" + token}, ids...))
-	if o.code != cli.ExitDone || o.stdout != "60 jobs cancelled\n60 jobs cancelled\n" {
+	if o.code != cli.ExitDone || o.stdout != "120 jobs cancelled\n" {
 		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)
 	}
+}
+
+func TestJobsOfOperationsThatDidNotBeginAreNamed(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	client, err := ops.NewClient(d.client, nil)
+	put(t, err)
+	for _, name := range []string{"busy", "free"} {
+		_, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: name})
+		put(t, err)
+	}
+	asked, err := client.Operations().Ask(t.Context(), ops.Change{Queue: "busy", Do: "retry", State: queue.Dead})
+	put(t, err)
+	_, err = client.Operations().Begin(t.Context(), asked)
+	put(t, err)
+	var ids []string
+	for _, name := range []string{"free", "busy", "missing"} {
+		for range 3 {
+			id := fmt.Sprintf("%s:0:n1795299599363-%d", name, len(ids))
+			if name != "missing" {
+				id, err = d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: name})
+				put(t, err)
+			}
+			ids = append(ids, id)
+		}
+	}
+	o := d.run(append([]string{"jobs", "cancel", "--rate", "1000"}, ids...)...)
+	d.ends(o, cli.ExitFailed, "operation busy:", "is running", "3 jobs of other operations were left alone: give their IDs again")
+	d.ends(o, cli.ExitFailed, "there is no queue missing")
+	if o.stdout != "3 jobs cancelled\n" {
+		t.Errorf("it prints %q", o.stdout)
+	}
+	d.ends(d.run(append([]string{"jobs", "cancel", "--rate", "1000"}, ids[6:]...)...), cli.ExitFailed, "not changed: 3 jobs")
 }
 
 func TestRateHoldsForJobsOfSeveralQueues(t *testing.T) {
@@ -182,7 +220,7 @@ func TestRateHoldsForJobsOfSeveralQueues(t *testing.T) {
 	want := 0
 	for _, place := range [][]string{{"--redis", d.url}, {"--server", s.url, "--token", "@" + write(t, t.TempDir(), "token", s.token)}} {
 		o := skidway(t, t.TempDir(), slices.Concat([]string{"jobs", "priority", "--to", []string{"high", "low"}[want/2], "--rate", "20"}, place, ids)...)
-		if o.code != cli.ExitDone || o.stdout != "10 jobs changed\n10 jobs changed\n" {
+		if o.code != cli.ExitDone || o.stdout != "20 jobs changed\n" {
 			t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
 		}
 		all := d.operations() // the latest first

@@ -38,7 +38,7 @@ var inDashboard = map[string]struct{ page, text, action, typed string }{
 	"queues list": {page: "/queues", text: ">mail<"}, "queues watch": {page: "/queues", text: `data-live="/live"`}, "queues show": {page: "/queues/mail", text: "Waiting by priority"}, "queues stats": {page: "/queues/mail?range=month", text: "last 30 days"},
 	"queues pause": {page: "/queues/mail", action: "/queues/mail/pause"}, "queues resume": {page: "/queues/paused", action: "/queues/paused/resume"},
 	"queues retention": {page: "/queues/mail", action: "/queues/mail/retention", typed: "dead_jobs=5&results_mib=20"},
-	"queues purge":     {page: "/jobs/question?all=1&do=delete&queue=mail&state=dead", action: "/jobs/change", typed: "name=mail"},
+	"queues purge":     {page: "/jobs/question?all=1&do=delete&queue=mail&state=delayed", action: "/jobs/change", typed: "name=mail"},
 
 	"jobs list": {page: "/jobs?queue=mail&state=waiting", text: "email.send"}, "jobs show": {page: "/jobs/DELAYED", text: "email.send"}, "jobs logs": {page: "/jobs/ACTIVE", text: "Log lines"}, "jobs running": {page: "/workers", text: "ACTIVE"},
 	"jobs retry": {page: "/jobs/DEAD", action: "/jobs/DEAD/retry"}, "jobs run-now": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/run-now"}, "jobs reschedule": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/reschedule", typed: "at=15m"}, "jobs cancel": {page: "/jobs/DELAYED", action: "/jobs/DELAYED/cancel"},

@@ -120,6 +120,9 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 		d.addDead("email.send", "connection refused", queue.Options{})
 	}
 	d.addDead("email.send", "no such user", queue.Options{})
+	if shown := d.must("jobs", "retry", "--queue", "mail", "--error", "refused", "--dry-run").stdout; shown != "2 dead jobs of queue mail that match\n" {
+		t.Errorf("with --dry-run it prints %q", shown)
+	}
 	d.ends(d.run("jobs", "retry", "--queue", "mail", "--error", "refused"), cli.ExitUsage, "Retry 2 dead jobs of queue mail that match?", "--yes")
 	asked := onTerminal(t, "jobs", "retry", "--queue", "mail", "--error", "refused", "--redis", d.url)
 	asked.shows("Retry 2 dead jobs of queue mail that match? [y/N] ")

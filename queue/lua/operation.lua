@@ -248,7 +248,8 @@ else
   end
   for i = 9, #ARGV do
     local job = changed < room and ARGV[i] ~= '' and locate_one(stored.state, ARGV[i])
-    if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
+    local did = job and entered_at(job) < as_of and change(job, stored.letter)
+    if did == 'ok' or did == 'same' then changed = changed + 1 end
   end
   if finish_step then finish_step() end
   for name, n in pairs(counted) do count_now(name, n) end

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
@@ -64,6 +65,7 @@ func pathOf(c *cobra.Command) string {
 // A change is a command that the audit has entries of.
 type change struct {
 	entry access.Entry
+	of    func(args []string) access.Entry     // returns the entry of the command with other arguments
 	late  bool                                 // whether the command calls BeginChange
 	audit *access.Audit                        // nil: the server of the API has one
 	end   func(outcome error, count int) error // nil before the change
@@ -73,10 +75,11 @@ type change struct {
 type changeKey struct{}
 
 // AuditChanges makes [App.WithRedis] write the audit of a command that is a change. It is called
-// before the command runs, and again by a command that reads its arguments from standard input, with those.
+// before the command runs.
 func AuditChanges(c *cobra.Command, args []string) {
 	if IsChange(c) {
-		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{count: -1, entry: entryOf(c, args), late: slices.Contains(late, pathOf(c))}))
+		of := func(args []string) access.Entry { return entryOf(c, args) }
+		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{count: -1, entry: of(args), of: of, late: slices.Contains(late, pathOf(c))}))
 	}
 }
 
@@ -96,6 +99,28 @@ func BeginChange(ctx context.Context, count int) (err error) {
 	change.entry.Count = count
 	change.end, err = change.audit.Begin(ctx, change.entry)
 	return err
+}
+
+// AuditJobs calls f, which changes jobs of one queue, between the two entries of the audit of that. f returns
+// how many it has changed, -1 if it is not known. It is not called if the first entry can't be written.
+func AuditJobs(ctx context.Context, ids []string, f func() (changed int, err error)) error {
+	change, ok := ctx.Value(changeKey{}).(*change)
+	if !ok || change.audit == nil {
+		_, err := f()
+		return err
+	}
+	entry := change.of(ids)
+	entry.Count = len(ids)
+	end, err := change.audit.Begin(ctx, entry)
+	if err != nil {
+		return err
+	}
+	changed, err := f()
+	outcome := err
+	if failed := len(ids) - changed; err == nil && failed > 0 {
+		outcome = fmt.Errorf("%d of %d jobs failed, the others are done", failed, len(ids))
+	}
+	return errors.Join(err, end(outcome, changed))
 }
 
 // SetCount sets the number of jobs that a command has changed, for the audit.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,8 @@ func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
 With --queue it changes all jobs in a state that match --match ('skidway jobs
 list --help' describes expressions) and the other filters, as an operation. It
 prints their number and asks for confirmation; without a terminal, --yes is
-needed. Jobs that come into the state after they were counted are not changed.
+needed. With --dry-run it only prints their number. Jobs that come into the
+state after they were counted are not changed.
 With several IDs, it goes on after a job that fails; more than 100, or --rate,
 are an operation, too. Jobs of several queues are changed one queue after the
 other. 'skidway operations' lists, stops and continues operations.
@@ -178,15 +180,21 @@ With - it reads the IDs from standard input, one per line; --yes is needed.`,
 // change returns a change of jobs of a queue.
 func (j *jobChange) change(name string) (change ops.Change, err error) {
 	change = ops.Change{Queue: name, Do: j.do}
+	if len(j.states) == 1 {
+		change.State = queue.State(j.states[0])
+	}
 	if j.edit != nil {
 		err = j.edit(&change)
 	}
 	return change, err
 }
 
-// changeIDs changes jobs by their ids. For - it reads them from standard input, where there is no answer
-// to a question then.
+// changeIDs changes jobs by their ids. For - it reads them from standard input, so that there is no answer
+// to a question.
 func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error {
+	if len(ids) > 1 && slices.Contains(ids, "-") {
+		return cli.WrongUsage("give either IDs or - for those on standard input")
+	}
 	if len(ids) == 1 && ids[0] == "-" {
 		var err error
 		if ids, err = readIDs(c); err != nil {
@@ -202,11 +210,16 @@ func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error
 		if err != nil {
 			return err
 		}
-		cli.AuditChanges(c, ids)
 	}
+	for _, id := range ids {
+		if err := queue.CheckJobID(id); err != nil {
+			return cli.InvalidAsUsage(err)
+		}
+	}
+	ids = once(ids)
 	return withService(c.Context(), o.App, func(client service) error {
 		if len(ids) > ops.MaxDirect || o.rate > 0 {
-			return j.changeNamed(c.Context(), o, client, once(ids))
+			return j.changeNamed(c.Context(), o, client, ids)
 		}
 		return eachJob(c.Context(), o.App, ids, func(id string) (string, error) {
 			done, err := j.one(c.Context(), client, id)
@@ -241,7 +254,7 @@ func readIDs(c *cobra.Command) (ids []string, err error) {
 	return once(ids), nil
 }
 
-// once returns ids without those that are there twice.
+// once returns ids, each once.
 func once(ids []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(ids, func(id string) bool {
@@ -251,56 +264,82 @@ func once(ids []string) []string {
 	})
 }
 
-// changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
-func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
-	var changes []ops.Change
-	last := map[string]int{} // by queue: its last change
+// byQueue returns ids of jobs grouped by their queues, in the order of the first ones, as many in a group as an
+// operation may name.
+func byQueue(ids []string) (groups [][]string) {
+	last := map[string]int{} // by queue: its last group
 	for _, id := range ids {
 		name, _, _ := strings.Cut(id, ":")
 		i, found := last[name]
-		if !found || len(changes[i].IDs) == ops.MaxIDs {
-			change, err := j.change(name)
-			if err != nil {
-				return err
-			}
-			change.Rate, change.By = int(o.rate), cli.Caller()
-			if len(j.states) == 1 {
-				change.State = queue.State(j.states[0])
-			}
-			i, last[name] = len(changes), len(changes)
+		if !found || len(groups[i]) == ops.MaxIDs {
+			i, last[name] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], id)
+	}
+	return groups
+}
+
+// changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
+func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
+	changes, err := j.askNamed(ctx, o, client, ids)
+	left, changed := 0, 0
+	for _, change := range changes {
+		left += len(change.IDs)
+	}
+	for _, change := range changes {
+		if err == nil {
+			err = cli.AuditJobs(ctx, change.IDs, func() (int, error) {
+				asked, err := client.Ask(ctx, change) // again: the operations before may have taken long
+				if err != nil {
+					return 0, err
+				}
+				run, err := client.Begin(ctx, asked)
+				if err != nil {
+					return 0, err
+				}
+				left -= len(change.IDs)
+				err = o.run(ctx, client.StopOperation, run)
+				changed += run.Operation().Changed
+				return run.Operation().Changed, err
+			})
+		}
+	}
+	if changed > 0 {
+		err = cmp.Or(err, o.PrintLine(jobCount(changed)+" "+o.done))
+	}
+	switch {
+	case err != nil && changed > 0 && left > 0:
+		return fmt.Errorf("%w; %s of other operations were left alone: give their IDs again", err, jobCount(left))
+	case err == nil && changed == 0:
+		return fmt.Errorf("not changed: %s", jobCount(len(ids)))
+	case err == nil && changed < len(ids):
+		return fmt.Errorf("not changed: %d of %s; the others are done", len(ids)-changed, jobCount(len(ids)))
+	}
+	return err
+}
+
+// askNamed returns the operations that change jobs by their ids. It asks for each before one begins. Jobs of a
+// queue that there is not are left out, with a message.
+func (j *jobChange) askNamed(ctx context.Context, o *operator, client service, ids []string) (changes []ops.Change, err error) {
+	for _, group := range byQueue(ids) {
+		name, _, _ := strings.Cut(group[0], ":")
+		change, err := j.change(name)
+		if err != nil {
+			return nil, err
+		}
+		change.IDs, change.Rate, change.By = group, int(o.rate), cli.Caller()
+		var none *ops.NoQueueError
+		switch _, err := client.Ask(ctx, change); {
+		case errors.As(err, &none):
+			o.Console.Problem("", err)
+		case err != nil:
+			return nil, err
+		default:
 			changes = append(changes, change)
 		}
-		changes[i].IDs = append(changes[i].IDs, id)
 	}
-	for _, change := range changes {
-		if _, err := client.Ask(ctx, change); err != nil { // before anything is changed
-			return err
-		}
-	}
-	if err := cli.BeginChange(ctx, len(ids)); err != nil {
-		return err
-	}
-	changed := 0
-	for _, change := range changes {
-		asked, err := client.Ask(ctx, change) // the operations before may have taken long
-		if err != nil {
-			return err
-		}
-		run, err := client.Begin(ctx, asked)
-		if err != nil {
-			return err
-		}
-		err = o.run(ctx, client.StopOperation, run)
-		changed += run.Operation().Changed
-		cli.SetCount(ctx, changed)
-		if err != nil {
-			return err
-		}
-	}
-	if changed < len(ids) {
-		return fmt.Errorf("not changed: %d of %s; the others are done", len(ids)-changed, ops.Plural(len(ids), "job"))
-	}
-	return nil
+	return changes, nil
 }
 
 // check refuses ids together with a queue, and flags of the other form.
@@ -309,7 +348,7 @@ func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) er
 		return cli.WrongUsage("give IDs of jobs (- for standard input), or --queue QUEUE to change all that match")
 	}
 	if name == "" {
-		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match"} {
+		for _, flag := range []string{"dry-run", "state", "kind", "older-than", "newer-than", "error", "match"} {
 			if c.Flags().Changed(flag) {
 				return cli.WrongUsage("--%s goes with --queue", flag)
 			}

@@ -81,7 +81,7 @@ func (l *jobsListCmd) run(ctx context.Context, client service, name string, stat
 		}
 		all = append(all, jobs...)
 		if more {
-			l.Console.Notice("there may be more %s jobs: raise --limit, or choose with --kind, --error or --older-than", state)
+			l.Console.Notice("there may be more %s jobs: raise --limit, or choose with --match, --kind, --error or --older-than", state)
 		}
 	}
 	if len(all) == 0 {

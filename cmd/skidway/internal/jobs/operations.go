@@ -193,7 +193,7 @@ does not ask again, and changes no jobs that came later.`,
 		if run == nil {
 			return err
 		}
-		return o.run(ctx, client.Operations().Stop, directRun{run})
+		return o.print(o.run(ctx, client.Operations().Stop, directRun{run}), directRun{run})
 	})
 }
 
@@ -202,11 +202,13 @@ type operator struct {
 	*cli.App
 	done string // what the jobs are at the end: "deleted"
 	yes  bool
+	dry  bool // only counts them
 	rate cli.Number
 }
 
 func (o *operator) addFlags(c *cobra.Command) {
 	cli.YesFlag(c, &o.yes)
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "print the number of jobs, and change nothing")
 	c.Flags().Var(&o.rate, "rate", "number of jobs in a second at most; 0: as many as half of the time of Redis allows")
 }
 
@@ -217,12 +219,15 @@ func (o *operator) change(c *cobra.Command, client service, change ops.Change) e
 	if err != nil {
 		return err
 	}
-	if asked.Count == 0 && !asked.AtLeast {
+	if asked.Count == 0 && !asked.AtLeast && !o.dry {
 		return o.PrintLine(asked.String() + " " + o.done)
 	}
 	which := fmt.Sprintf("%s of queue %s", asked, change.Queue)
 	if change.Match != "" {
 		which += " that match"
+	}
+	if o.dry {
+		return o.PrintLine(which)
 	}
 	if err := o.confirm(c, change, which); err != nil {
 		return err
@@ -234,7 +239,16 @@ func (o *operator) change(c *cobra.Command, client service, change ops.Change) e
 	if err != nil {
 		return err
 	}
-	return o.run(c.Context(), client.StopOperation, run)
+	return o.print(o.run(c.Context(), client.StopOperation, run), run)
+}
+
+// print prints how many jobs an operation has changed, unless it ended with an error, which it returns.
+func (o *operator) print(err error, run operationRun) error {
+	if err != nil {
+		return err
+	}
+	op := run.Operation()
+	return o.PrintLine(ops.Plural(op.Changed, strings.TrimSpace(string(op.State)+" job")) + " " + o.done)
 }
 
 // confirm asks whether to change these jobs, unless the flag answers.
@@ -242,14 +256,17 @@ func (o *operator) confirm(c *cobra.Command, change ops.Change, which string) er
 	if o.yes {
 		return nil
 	}
-	verb := change.Do
-	if verb == "priority" {
-		verb = "give priority " + change.Priority.String() + " to"
+	question := strings.ToUpper(change.Do[:1]) + change.Do[1:] + " " + which + "?"
+	switch {
+	case change.Do == "priority":
+		question = "Give priority " + change.Priority.String() + " to " + which + "?"
+	case change.Do == "retry" && change.State == queue.Delayed:
+		question = "Run " + which + " now?"
 	}
-	return o.Confirm(c, strings.ToUpper(verb[:1])+verb[1:]+" "+which+"?")
+	return o.Confirm(c, question)
 }
 
-// run runs an operation, shows its progress, and prints how many jobs it changed.
+// run runs an operation, and shows its progress.
 func (o *operator) run(ctx context.Context, stop func(context.Context, string) (queue.Operation, error), run operationRun) error {
 	work, stopping, end := o.Console.Listen(ctx)
 	defer end()
@@ -271,9 +288,13 @@ func (o *operator) run(ctx context.Context, stop func(context.Context, string) (
 	cli.SetCount(ctx, op.Changed)
 	if err == nil && op.Status == "done" {
 		if op.Changed < op.Count && !op.AtLeast {
-			o.Console.Notice("not changed: %s in another state by now, with a unique key that another job holds, or damaged", ops.Plural(op.Count-op.Changed, "job"))
+			why := "gone, in another state by now, or damaged"
+			if op.Do == "retry" {
+				why = "gone, in another state by now, with a unique key that another job holds, or damaged"
+			}
+			o.Console.Notice("not changed: %s: %s", ops.Plural(op.Count-op.Changed, "job"), why)
 		}
-		return o.PrintLine(ops.Plural(op.Changed, strings.TrimSpace(string(op.State)+" job")) + " " + o.done)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: 'skidway operations continue %s' continues the operation", ops.Plural(op.Changed, "job")+" "+o.done+" before this", err, id)

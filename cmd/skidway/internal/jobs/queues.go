@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -102,32 +103,59 @@ func eachQueue(a *cli.App, c *cobra.Command, change func(ctx context.Context, s 
 // each calls change for each name and prints a line with what it returns. The error
 // of a single name is returned as it is.
 func each(a *cli.App, nouns string, names []string, change func(name string) (string, error)) error {
-	failed := 0
+	e := eacher{App: a, total: len(names)}
+	if err := e.change(names, change); err != nil {
+		return err
+	}
+	return e.outcome(nouns)
+}
+
+// An eacher changes what has names, one after the other.
+type eacher struct {
+	*cli.App
+	total, failed int
+	unprinted     error // of standard output
+}
+
+func (e *eacher) change(names []string, change func(name string) (string, error)) error {
 	for _, name := range names {
 		done, err := change(name)
-		if err == nil {
-			err = a.PrintLine(cli.Printable(name + " " + done))
-		}
-		if len(names) == 1 || err != nil && cli.Unreachable(err) {
+		switch {
+		case err == nil:
+			e.unprinted = cmp.Or(e.unprinted, e.PrintLine(cli.Printable(name+" "+done)))
+		case e.total == 1 || cli.Unreachable(err):
 			return err
+		default:
+			e.failed++
+			e.Console.Problem("", err) // the error has the name
 		}
-		if err != nil {
-			failed++
-			a.Console.Problem("", err) // the error has the name
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d %s failed, the others are done", failed, len(names), nouns)
 	}
 	return nil
 }
 
-// eachJob is [each] for the ids of jobs, with the entry of the audit before it.
-func eachJob(ctx context.Context, a *cli.App, ids []string, change func(id string) (string, error)) error {
-	if err := cli.BeginChange(ctx, len(ids)); err != nil {
-		return err
+func (e *eacher) outcome(nouns string) error {
+	if e.failed > 0 {
+		return fmt.Errorf("%d of %d %s failed, the others are done", e.failed, e.total, nouns)
 	}
-	return each(a, "jobs", ids, change)
+	return e.unprinted
+}
+
+// eachJob is [each] for the ids of jobs, one queue after the other, with entries of the audit for each.
+func eachJob(ctx context.Context, a *cli.App, ids []string, change func(id string) (string, error)) error {
+	e := eacher{App: a, total: len(ids)}
+	for _, ids := range byQueue(ids) {
+		err := cli.AuditJobs(ctx, ids, func() (changed int, err error) {
+			before := e.failed
+			if err := e.change(ids, change); err != nil {
+				return -1, err
+			}
+			return len(ids) - (e.failed - before), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return e.outcome("jobs")
 }
 
 func queuesPurge(a *cli.App) *cobra.Command {
