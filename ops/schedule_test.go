@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"skidway/delayed"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -97,5 +99,26 @@ func TestSchedulesOfSeveralQueuesAreReadAtTheSameTime(t *testing.T) {
 	}))
 	if report, err := f.client.Schedules(ctx, []string{"mail", "reports"}); err != nil || len(report.Schedules) != 2 {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestOverviewShowsThatSchedulesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.addSchedule("of-mail", "mail")
+	f.add("damaged", "a", "", queue.Options{})
+	f.spoilSchedules("damaged", "schedules")
+	s := f.client.NewSampler()
+	defer s.Close()
+	o := overview(t, s, func(o *ops.Overview) bool { return o.ExaminedQueues() == 2 })
+	i := slices.IndexFunc(o.Troubles, func(t ops.Trouble) bool { return t.Name == "schedules" })
+	if i < 0 || o.Troubles[i].Rank != ops.Problem || o.Troubles[i].Queue.Name != "damaged" || !strings.Contains(o.Troubles[i].Queue.SchedulesErr.Error(), "WRONGTYPE") {
+		t.Errorf("the troubles are %+v", o.Troubles)
+	}
+	if q := o.Queue("damaged"); q.Depth.Waiting != 1 || q.Hour == nil || q.Done == nil {
+		t.Errorf("the figures of the queue are %+v", q)
+	}
+	if len(o.Schedules) != 1 || o.Schedules[0].Name != "of-mail" || o.Queue("mail").SchedulesErr != nil {
+		t.Errorf("the schedules are %+v", o.Schedules)
 	}
 }

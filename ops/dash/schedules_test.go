@@ -150,6 +150,22 @@ func TestUnreadableSchedulesDoNotHideThoseOfOtherQueues(t *testing.T) {
 	}
 }
 
+func TestOverviewNamesTheQueueWhoseSchedulesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("damaged", "a", `{}`, queue.Options{})
+	f.spoilSchedules("damaged")
+	const trouble = "has schedules that can&#39;t be read: queue damaged: list schedules: WRONGTYPE"
+	for path, texts := range map[string][]string{
+		"/":               {trouble, `data-row="schedules Queue damaged"`, `href="/schedules">Show schedules</a>`, "Not all schedules can be read", `data-v="mark.schedules">1<`},
+		"/queues/damaged": {trouble},
+	} {
+		for _, text := range texts {
+			f.awaitPage(path, func(body string) bool { return strings.Contains(body, text) })
+		}
+	}
+}
+
 func TestLastFiringsOfASchedule(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.Open(t, "embedded:"))
