@@ -122,3 +122,23 @@ func TestOverviewShowsThatSchedulesCannotBeRead(t *testing.T) {
 		t.Errorf("the schedules are %+v", o.Schedules)
 	}
 }
+
+func TestLastSchedulesStayWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.addSchedule("of-mail", "mail")
+	var silent atomic.Bool
+	f.db.AddHook(beforeNames(func(ctx context.Context) {
+		if silent.Load() {
+			<-ctx.Done()
+		}
+	}))
+	s := f.client.NewSampler()
+	defer s.Close()
+	overview(t, s, func(o *ops.Overview) bool { return len(o.Schedules) == 1 })
+	pause(t, s)
+	silent.Store(true)
+	if o := overview(t, s, func(o *ops.Overview) bool { return o.Away != nil }); len(o.Schedules) != 1 || o.Queue("mail").SchedulesErr != nil {
+		t.Errorf("the overview is %+v", o)
+	}
+}
