@@ -427,9 +427,10 @@ func TestMessageOfAnotherOriginIsNotShown(t *testing.T) {
 func TestQueuesAreListedInPagesAndByName(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
-	for i := range 401 {
+	for i := range 400 {
 		f.add(fmt.Sprintf("queue-%03d", i), "email.send", `{}`, queue.Options{})
 	}
+	f.add("Queue-400", "email.send", `{}`, queue.Options{})
 	f.awaitQueues()
 	rows := regexp.MustCompile(`<tr data-row="([^"]+)"`)
 	seen := map[string]bool{}
@@ -444,6 +445,7 @@ func TestQueuesAreListedInPagesAndByName(t *testing.T) {
 		{"/queues?page=9", "401 to 401 of 401 queues", 1, "?name=&amp;page=2", ""},
 		{"/queues?page=-1", "1 to 200 of 401 queues", 200, "", "?name=&amp;page=2"},
 		{"/queues?name=queue-40", ">1 queue with “queue-40” in the name", 1, "", ""},
+		{"/queues?name=QUEUE-40", ">1 queue with “QUEUE-40” in the name", 1, "", ""},
 		{"/queues?name=e-&page=2", "201 to 400 of 401 queues with “e-” in the name", 200, "?name=e-&amp;page=1", "?name=e-&amp;page=3"},
 		{"/queues?name=nothing", "No queue has this in its name", 0, "", ""},
 	} {
