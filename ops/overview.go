@@ -63,13 +63,17 @@ type SampledQueue struct {
 	TopError  *stats.ErrorGroup // of a failing queue: the group that fails most
 	Schedules []queue.CronScheduleInfo
 
+	// SchedulesErr is why the schedules can't be read, such as a key of another type. Then Schedules is
+	// empty.
+	SchedulesErr error
+
 	Hour   *Hour // of the last hour; nil if that is not known
 	Done   []int64
 	Failed []int64 // in the last 24 hours, hour by hour, like Done; nil if that is not known
 
 	series    *stats.Series
 	observed  History
-	scheduled bool      // Schedules have been read
+	scheduled bool      // Schedules or SchedulesErr has been set
 	diagnosed time.Time // when Diagnoses were made, by Redis's clock
 }
 

@@ -325,11 +325,15 @@ func (s *Sampler) readHistory(ctx context.Context, q *SampledQueue) error {
 			}
 			q.setHour(series)
 			pool, err := s.client.queues.ForPool(q.Name)
-			if err == nil {
-				q.Schedules, err = pool.Schedules(ctx)
+			if err != nil {
+				return err
 			}
-			q.scheduled = q.scheduled || err == nil
-			return err
+			schedules, err := pool.Schedules(ctx)
+			if err := s.partly(err); err != nil {
+				return err
+			}
+			q.Schedules, q.SchedulesErr, q.scheduled = schedules, err, true
+			return nil
 		})
 		if err := s.partly(err); err != nil {
 			return err

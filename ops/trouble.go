@@ -14,7 +14,7 @@ import (
 // about.
 type Trouble struct {
 	Rank  Rank   // [Problem] or [Warning]; [Off] for a paused queue, which is on purpose
-	Name  string // of a [Diagnosis], or "unreadable", "paused", "vanished", "missed", "damaged", "full", "gone" or "finding"
+	Name  string // of a [Diagnosis], or "unreadable", "paused", "schedules", "vanished", "missed", "damaged", "full", "gone" or "finding"
 	Since time.Time
 
 	Queue    *SampledQueue
@@ -36,6 +36,9 @@ func (o *Overview) troubles() (found []Trouble) {
 			found = append(found, Trouble{Rank: Problem, Name: "unreadable", Queue: q})
 		case q.Depth.Paused:
 			found = append(found, Trouble{Rank: Off, Name: "paused", Since: q.Depth.PausedAt, Queue: q})
+		}
+		if q.SchedulesErr != nil {
+			found = append(found, Trouble{Rank: Problem, Name: "schedules", Queue: q})
 		}
 		for _, d := range q.troubles() {
 			found = append(found, Trouble{Rank: d.Rank, Name: d.Name, Since: d.Since, Queue: q})

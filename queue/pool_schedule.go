@@ -241,6 +241,7 @@ func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []ti
 const schedulesRead = 16
 
 // ScheduledQueues returns those of the queues that have schedules, in one round trip for a hundred of them.
+// It does not read the schedules: a queue whose schedules can't be read is among them.
 func ScheduledQueues(ctx context.Context, c *Client, names []string) (scheduled []string, err error) {
 	for part := range slices.Chunk(names, 100) {
 		found := map[string]*redis.IntCmd{}
@@ -248,7 +249,7 @@ func ScheduledQueues(ctx context.Context, c *Client, names []string) (scheduled 
 			_, err := c.db.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 				for _, name := range part {
 					if q, err := c.Queue(name); err == nil { // else it is in the list by another program
-						found[name] = pipe.HLen(ctx, scheduleKeys(q.keys)[len(q.keys)])
+						found[name] = pipe.Exists(ctx, scheduleKeys(q.keys)[len(q.keys)])
 					}
 				}
 				return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -254,5 +255,28 @@ func TestCronListReportsEachQueueThatNoWorkerServes(t *testing.T) {
 	const want = "no worker serves queue reports now: its schedules fire only while one does\n"
 	if o := d.must("cron", "list", "-o", "csv"); o.stderr != want || strings.Count(o.stdout, "\n") != 4 {
 		t.Errorf("%s%s", o.stdout, o.stderr)
+	}
+}
+
+func TestCronListNamesAQueueWhoseSchedulesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	for _, queue := range []string{"mail", "reports"} {
+		d.must("cron", "add", "of-"+queue, never, queue, "fine")
+	}
+	d.must("enqueue", "damaged", "fine")
+	if err := redistest.Open(t, d.url).Set(t.Context(), "skidway:{damaged:0}:schedules", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	o := d.run("cron", "list", "-o", "csv")
+	d.ends(o, cli.ExitFailed, "skidway: queue damaged: list schedules: WRONGTYPE")
+	hasLine(t, o.stderr, "skidway: the schedules of 1 queue can't be read, the others are listed")
+	if strings.Count(o.stdout, "\n") != 3 || strings.Index(o.stdout, "of-mail,") > strings.Index(o.stdout, "of-reports,") {
+		t.Errorf("it prints %q", o.stdout)
+	}
+	d.ends(d.run("cron", "list", "--queue", "damaged"), cli.ExitFailed, "queue damaged: list schedules: WRONGTYPE")
+	d.must("cron", "list", "--queue", "mail")
+	if o := d.must("cron", "pause", "of-mail"); !strings.Contains(o.stderr, "queue damaged: list schedules") || !strings.Contains(o.stderr, "paused schedule of-mail of queue mail") {
+		t.Errorf("pause says %q", o.stderr)
 	}
 }

@@ -49,6 +49,7 @@ type overviewData struct {
 	More     int // queues that are not listed
 	Plot     *chart.Plot
 	Next     []queue.CronScheduleInfo
+	Unread   bool // whether schedules of some queues can't be read
 	Whole    bool // whether the principal may see the Redis and the channels
 }
 
@@ -70,6 +71,7 @@ func overviewPage(p *page) error {
 	data.Rows = queueRows(p, o.Queues[:min(overviewRows, len(o.Queues))])
 	data.More = o.Names - len(data.Rows)
 	data.Next = upcoming(o.Schedules)
+	data.Unread = slices.ContainsFunc(o.Queues, func(q *ops.SampledQueue) bool { return q.SchedulesErr != nil })
 	data.Plot = dayPlot(p, o)
 	if data.Whole && o.Server != nil {
 		p.recorder.row("server", "server")
@@ -227,6 +229,9 @@ func queueTrouble(p *page, row *troubleRow, t ops.Trouble) {
 		row.Text = pauseText(p, q)
 	case "unserved":
 		row.Text, row.Code = words.T("trouble.unserved", q.Depth.Waiting, words.Age(q.Depth.Oldest)), "skidway worker --queue "+q.Name
+	case "schedules":
+		row.Text = words.T("trouble.schedules", q.SchedulesErr.Error())
+		row.Act, row.ActRef = words.T("trouble.show_schedule"), p.Link("/schedules")
 	case "failing":
 		row.Text = words.T("trouble.failing", hourRatio(q))
 		if q.TopError != nil {

@@ -28,7 +28,7 @@ const queuesPerPage = 200
 // queuesData is the data of a page of queues.
 type queuesData struct {
 	Rows           []queueRow
-	Name           string // the filter: a part of names
+	Name           string // the filter: a part of names, in upper or lower case
 	Count          string // of the queues that are listed, and of those that match
 	Previous, Next int    // pages, zero for none
 }
@@ -43,7 +43,8 @@ func queuesPage(p *page) error {
 	data := queuesData{Name: strings.TrimSpace(p.request.FormValue("name"))}
 	queues := o.Queues
 	if data.Name != "" {
-		queues = slices.DeleteFunc(slices.Clone(queues), func(q *ops.SampledQueue) bool { return !strings.Contains(q.Name, data.Name) })
+		part := strings.ToLower(data.Name)
+		queues = slices.DeleteFunc(slices.Clone(queues), func(q *ops.SampledQueue) bool { return !strings.Contains(strings.ToLower(q.Name), part) })
 	}
 	last := max(1, (len(queues)+queuesPerPage-1)/queuesPerPage)
 	number, _ := strconv.Atoi(p.request.FormValue("page")) // whatever is no number is the first

@@ -74,6 +74,12 @@ func (r *scheduleRow) setFired(p *page) {
 	r.FiredText = words.T("schedules.last_ten", strings.Join(texts, ", "))
 }
 
+// schedulesData is the data of the list of schedules.
+type schedulesData struct {
+	Rows       []scheduleRow
+	Unreadable []error
+}
+
 // schedulesPage is the list of schedules.
 func schedulesPage(p *page) error {
 	names, err := p.dash.queues.Queues(p.ctx())
@@ -81,15 +87,12 @@ func schedulesPage(p *page) error {
 		return err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !p.Who.May(access.View, name) })
-	if names, err = queue.ScheduledQueues(p.ctx(), p.dash.queues, names); err != nil {
-		return err
-	}
-	all, err := p.dash.ops.Schedules(p.ctx(), names)
+	report, err := p.dash.ops.Schedules(p.ctx(), names)
 	if err != nil {
 		return err
 	}
-	rows := []scheduleRow{}
-	for i, s := range all {
+	data := schedulesData{Unreadable: report.Unreadable}
+	for i, s := range report.Schedules {
 		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: words.Cron(s.Expr), Edit: scheduleQuery(s.Queue, s.Name), Shell: scheduleCommands(s), Catches: words.Of("catchup.", cmp.Or(string(s.CatchUp), "none"))}
 		switch {
 		case s.Err != nil:
@@ -107,10 +110,10 @@ func schedulesPage(p *page) error {
 		row.setTimes(p)
 		row.setFired(p)
 		p.recorder.row("schedules", s.Queue+" "+s.Name)
-		rows = append(rows, row)
+		data.Rows = append(data.Rows, row)
 	}
 	p.Title = words.T("schedules.title")
-	p.Data = rows
+	p.Data = data
 	return nil
 }
 

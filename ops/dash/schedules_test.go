@@ -124,6 +124,48 @@ func TestScheduleIsListedAtOnce(t *testing.T) {
 	}
 }
 
+// spoilSchedules makes the schedules of a queue unreadable, by a key of another type.
+func (f *fixture) spoilSchedules(name string) {
+	f.Helper()
+	f.must(f.redis.Set(f.Context(), f.redis.Prefix()+":{"+name+":0}:schedules", "x", 0).Err())
+}
+
+func TestUnreadableSchedulesDoNotHideThoseOfOtherQueues(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("damaged", "a", `{}`, queue.Options{})
+	f.spoilSchedules("damaged")
+	const warning = "queue damaged: list schedules: WRONGTYPE"
+	a := f.get("/schedules")
+	f.want(a, http.StatusOK, `class="flash warn"`, warning)
+	if strings.Contains(a.body, "There is no schedule") {
+		t.Errorf("the page claims that there is no schedule: %s", a.body)
+	}
+	_, err := delayed.AddSchedule(t.Context(), f.queues, queue.CronSchedule{Name: "nightly", Queue: "reports", Expr: "@daily", Kind: "report", Args: []byte("{}")})
+	f.must(err)
+	f.want(f.get("/schedules"), http.StatusOK, `class="flash warn"`, warning, `data-row="reports nightly"`)
+	f.who = principal(t, "view:reports")
+	if a := f.get("/schedules"); strings.Contains(a.body, "damaged") || !strings.Contains(a.body, `data-row="reports nightly"`) {
+		t.Errorf("a principal who may see queue reports alone gets %s", a.body)
+	}
+}
+
+func TestOverviewNamesTheQueueWhoseSchedulesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("damaged", "a", `{}`, queue.Options{})
+	f.spoilSchedules("damaged")
+	const trouble = "has schedules that can&#39;t be read: queue damaged: list schedules: WRONGTYPE"
+	for path, texts := range map[string][]string{
+		"/":               {trouble, `data-row="schedules Queue damaged"`, `href="/schedules">Show schedules</a>`, "Not all schedules can be read", `data-v="mark.schedules">1<`},
+		"/queues/damaged": {trouble},
+	} {
+		for _, text := range texts {
+			f.awaitPage(path, func(body string) bool { return strings.Contains(body, text) })
+		}
+	}
+}
+
 func TestLastFiringsOfASchedule(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.Open(t, "embedded:"))

@@ -22,12 +22,12 @@ var marked = []string{"overview", "queues", "workers", "schedules", "channels", 
 // markTopic returns the entry of the list of pages under which a trouble is counted.
 func markTopic(t ops.Trouble) string {
 	switch {
+	case t.Schedule != nil, t.Name == "schedules":
+		return "schedules"
 	case t.Queue != nil:
 		return "queues"
 	case t.Worker != nil:
 		return "workers"
-	case t.Schedule != nil:
-		return "schedules"
 	case t.Channel != nil:
 		return "channels"
 	}

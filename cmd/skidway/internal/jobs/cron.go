@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/delayed"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -205,7 +207,7 @@ func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *qu
 		if in != "" {
 			return run(in)
 		}
-		infos, err := schedules(ctx, a, client, "")
+		infos, _, err := schedules(ctx, a, client, "")
 		if err != nil {
 			return err
 		}
@@ -226,26 +228,34 @@ func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *qu
 }
 
 // schedules returns those of a queue; an empty name means all queues. Of all queues,
-// it reports those that cannot be read and returns the schedules of the others.
-func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.CronScheduleInfo, err error) {
-	names := []string{in}
-	if in == "" {
-		if names, err = client.Queues(ctx); err != nil {
-			return nil, err
-		}
+// it reports those that cannot be read and returns their number and the schedules of the others.
+func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.CronScheduleInfo, failed int, err error) {
+	if in != "" {
+		infos, err = delayed.Schedules(ctx, client, in)
+		return infos, 0, err
 	}
-	for _, name := range names {
-		some, err := delayed.Schedules(ctx, client, name)
-		if err != nil {
-			if in != "" || ctx.Err() != nil || cli.Unreachable(err) {
-				return nil, err
-			}
-			a.Console.Problem("", err) // the error has the name
-			continue
-		}
-		infos = append(infos, some...)
+	names, err := client.Queues(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
-	return infos, nil
+	reader, err := ops.NewClient(client, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	report, err := reader.Schedules(ctx, names)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, problem := range report.Unreadable {
+		a.Console.Problem("", problem) // it has the name
+	}
+	for _, s := range report.Schedules {
+		infos = append(infos, s.CronScheduleInfo)
+	}
+	slices.SortFunc(infos, func(a, b queue.CronScheduleInfo) int {
+		return cmp.Or(strings.Compare(a.Queue, b.Queue), strings.Compare(a.Name, b.Name))
+	})
+	return infos, len(report.Unreadable), nil
 }
 
 func cronList(a *cli.App) *cobra.Command {
@@ -262,7 +272,7 @@ added then. JSON has the last ten times.`,
 	queueFlag(c, &in)
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
-		infos, err := schedules(ctx, a, client, in)
+		infos, failed, err := schedules(ctx, a, client, in)
 		if err != nil {
 			return err
 		}
@@ -271,6 +281,9 @@ added then. JSON has the last ten times.`,
 			if !slices.ContainsFunc(infos[:i], func(other queue.CronScheduleInfo) bool { return other.Queue == s.Queue }) {
 				warnUnserved(ctx, a, client, s.Queue, "its schedules fire only while one does")
 			}
+		}
+		if failed > 0 {
+			err = errors.Join(err, fmt.Errorf("the schedules of %s can't be read, the others are listed", ops.Plural(failed, "queue")))
 		}
 		return err
 	})
