@@ -159,10 +159,11 @@ func (s *search) setPath(took time.Duration) {
 	}
 }
 
-// late reports whether the time of the page is used up after a step that takes so long.
-func (s *search) late(step time.Duration) bool {
+// late reports whether the time of the page is used up after a step that takes so long, and some round trips on
+// the path.
+func (s *search) late(step time.Duration, trips int) bool {
 	took := s.client.now().Sub(s.began) + step
-	return took >= maxSearchWall || took-time.Duration(s.trips)*s.path >= maxSearchTime
+	return took+time.Duration(trips)*s.path >= maxSearchWall || took-time.Duration(s.trips)*s.path >= maxSearchTime
 }
 
 // run reads until a bound is reached.
@@ -183,7 +184,7 @@ func (s *search) run(ctx context.Context) error {
 		if more, err = s.examine(read); err != nil {
 			return err
 		}
-		more = more && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes && !s.late(took) // the next read takes as long
+		more = more && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes && !s.late(took, read.Trips) // the next read takes as long
 		if limit = min(2*limit, maxRead); read.Size > 0 {
 			limit = max(1, min(limit, maxReadBytes*len(read.Jobs)/read.Size))
 		}
@@ -220,7 +221,7 @@ func (s *search) examine(read queue.Page) (more bool, err error) {
 		if s.options.State != queue.Waiting && s.options.State != queue.Active { // they are in the order of lines
 			s.page.Back = at
 		}
-		if len(s.page.Jobs) == s.options.Limit || s.late(0) {
+		if len(s.page.Jobs) == s.options.Limit || s.late(0, 0) {
 			return false, nil
 		}
 	}

@@ -203,6 +203,31 @@ func TestPagesAreLongOnASlowPath(t *testing.T) {
 	}
 }
 
+func TestPageEndsBeforeAReadThatWouldEndLate(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	f := setup(t, redistest.Open(t, proxy.URL))
+	for range 300 {
+		f.add("q", "a", "", queue.Options{})
+	}
+	search := func() int {
+		page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting, Match: `kind == "none"`})
+		f.must(err)
+		return page.Examined
+	}
+	f.client.SetPath(0)
+	search()           // the scripts are known
+	proxy.Slow(20_000) // the first read, of 8 jobs, takes 50 of 80 ms, and the next one 100 ms
+	if n := search(); n > 8 {
+		t.Errorf("%d jobs were looked at", n)
+	}
+	f.client.SetPath(time.Hour) // so each read is all path
+	proxy.Slow(1_400)           // the first read ends after 750 ms of a second, and the next one takes longer than the rest
+	if n := search(); n > 8 {
+		t.Errorf("%d jobs of a far Redis were looked at", n)
+	}
+}
+
 func TestPagesOfASearchAreBounded(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
