@@ -96,6 +96,8 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint ## all that a change must pass
-	@tests=$$(mktemp -d) && trap 'rm -rf "$$tests"' EXIT && \
-		$(MAKE) --no-print-directory race KEEP="$$tests" && ./scripts/fuzz.sh -tests "$$tests" 2s
+	rm -rf bin/tests && mkdir -p bin/tests
+	$(MAKE) --no-print-directory race KEEP=$(CURDIR)/bin/tests
+	./scripts/fuzz.sh -tests bin/tests 2s
+	rm -rf bin/tests
 	$(MAKE) demo BUILDFLAGS=-race

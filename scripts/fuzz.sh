@@ -6,6 +6,7 @@
 set -eu
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
+trap 'exit 1' HUP INT TERM
 tests=$built
 if [ "${1:-}" = -tests ]; then
 	tests=$(realpath "$2") && shift 2
