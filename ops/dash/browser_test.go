@@ -314,7 +314,7 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Wait(`document.querySelector('#needs svg.bad use[href$="#i-bad"]') && document.querySelector('b:not([hidden]) [data-v="mark.queues"]')?.textContent === "1"`)
 	f.must(f.redis.HSet(f.Context(), meta, "format", format).Err())
 	b.Wait(`document.querySelector('b[hidden] [data-v="mark.queues"]') !== null`)
-	b.Do(chromedp.Evaluate[chromedp.Void](`show({values: {"icon verdict": "ok\n" + document.querySelector("#needs use").getAttribute("href").replace(/#.*/, "#i-ok") + "\n"}})`))
+	b.Do(chromedp.Evaluate[chromedp.Void](`show({values: {"shape verdict": "ok\n" + document.querySelector("#needs use").getAttribute("href").replace(/#.*/, "#i-ok") + "\n"}})`))
 	if shape := browsertest.Value[string](b.Tab, `[...document.querySelectorAll("#needs svg, #needs use")].map(e => e.getAttribute("class") ?? e.getAttribute("href")).join(" ")`); !strings.HasPrefix(shape, "i ok ") || !strings.HasSuffix(shape, ".svg#i-ok") {
 		t.Errorf("the shape beside the heading is %q", shape)
 	}
@@ -322,7 +322,7 @@ func testLive(t *testing.T, ctx context.Context) {
 	mail, err := f.queues.Queue("mail")
 	f.must(err)
 	f.must(mail.Pause(f.Context(), "anna", ""))
-	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent === "paused by anna"`)
+	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent === "paused by anna" && document.querySelector('[data-shape="state mail"] use[href$="#i-pause"]') !== null`)
 	f.must(mail.Resume(f.Context()))
 	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent !== "paused by anna"`)
 	// So do charts and the table of kinds of a queue; a new kind is announced.

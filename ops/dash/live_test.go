@@ -437,7 +437,8 @@ func TestFiguresTurnToProblemsAndBack(t *testing.T) {
 	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
 	f.await(lines, `"class workers.mail":""`)
 	f.must(f.redis.HSet(t.Context(), f.redis.Prefix()+":{mail:0}:meta", "format", "99").Err())
-	f.await(lines, `"icon state mail":"bad\n`)
+	f.await(lines, `"shape state mail":"bad\n`)
+	f.want(f.get("/queues"), http.StatusOK, `data-shape="state mail"`)
 }
 
 func TestStreamGoesOnWhileItsReaderCannotBeFoundOut(t *testing.T) {

@@ -56,7 +56,7 @@ func (r *recorder) LiveBadge(key string, badge Badge) Badge {
 // liveShape returns an icon whose shape and colour the stream changes in place.
 func (r *recorder) liveShape(key string, icon Icon) Icon {
 	icon.Key = key
-	r.set("icon "+key, icon.Class+"\n"+icon.Href+"\n"+icon.Label)
+	r.set("shape "+key, icon.Class+"\n"+icon.Href+"\n"+icon.Label)
 	return icon
 }
 

@@ -79,7 +79,7 @@ func TestShapesOfTroublesAreLive(t *testing.T) {
 		p.Verdict()
 		marks := [2]string{p.Mark("overview").Count.Text, p.Mark("queues").Count.Text}
 		for key, shape := range c.shapes {
-			if got := p.values["icon "+key]; !strings.HasPrefix(got, shape+"\n"+p.Icon(shape, "").Href+"\n") {
+			if got := p.values["shape "+key]; !strings.HasPrefix(got, shape+"\n"+p.Icon(shape, "").Href+"\n") {
 				t.Errorf("%s: the shape of %s is %q, want %s", c.rank, key, got, shape)
 			}
 		}
