@@ -164,6 +164,8 @@ func jobsPage(p *page) error {
 		for _, job := range found.jobs {
 			p.recorder.row("jobs", job.ID)
 		}
+	} else {
+		p.recorder.unknownRows("jobs")
 	}
 	if text := readingStates(p.Overview()); f.Queue == "" && text != "" {
 		data.Looked += " " + text + "."

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"skidway/distribute/worldmap"
@@ -33,6 +34,37 @@ func (r *recorder) row(table, id string) {
 type Value struct {
 	Key, Text string
 	Class     string // of the element
+}
+
+// unknownRows leaves the rows of a table as they were: it is not known which there are now.
+func (r *recorder) unknownRows(table string) {
+	if r != nil {
+		r.rows[table] = nil
+	}
+}
+
+// since returns what has changed since an earlier drawing, nil for nothing.
+func (r *recorder) since(last recorder) *event {
+	changed := &event{map[string]string{}, map[string][]string{}}
+	for key, text := range r.values {
+		if before, known := last.values[key]; !known || before != text {
+			changed.Values[key] = text
+		}
+	}
+	for table, ids := range r.rows {
+		if ids != nil && !slices.Equal(ids, last.rows[table]) {
+			changed.Rows[table] = ids
+		}
+	}
+	for table := range last.rows {
+		if _, there := r.rows[table]; !there {
+			changed.Rows[table] = []string{}
+		}
+	}
+	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
+		return nil
+	}
+	return changed
 }
 
 // Val returns a value for the part "v". The key names the value on its page; values of the same
