@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -171,6 +172,7 @@ type troubleRow struct {
 	ID          string
 	Icon        Icon
 	Name, Href  string // what it is about
+	About       string // what tells it from others of this name
 	Text, Code  string
 	Since       Stamp
 	Act, ActRef string
@@ -178,6 +180,7 @@ type troubleRow struct {
 
 // troubleRows returns the lines of troubles.
 func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
+	seen := map[string]int{}
 	for _, t := range troubles {
 		row := troubleRow{Icon: rankIcon(p, t.Rank)}
 		switch {
@@ -199,14 +202,23 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 		default:
 			row.Name, row.Href = words.T("trouble.redis"), p.Link("/redis")
 			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, words.T("trouble.show_redis")
+			row.About = strings.TrimSpace(t.Finding.Topic + " " + t.Finding.Server)
 		}
-		row.ID, row.ActRef = t.Name+" "+row.Name, cmp.Or(row.ActRef, row.Href)
+		row.ID, row.ActRef = numbered(seen, strings.TrimSpace(t.Name+" "+row.Name+" "+row.About)), cmp.Or(row.ActRef, row.Href)
 		if row.Since.Text == "" && !t.Since.IsZero() {
 			row.Since = p.Since(t.Since, p.Now())
 		}
 		rows = append(rows, row.live(p))
 	}
 	return rows
+}
+
+// numbered returns a key with a number behind it if it has been seen before.
+func numbered(seen map[string]int, key string) string {
+	if seen[key]++; seen[key] > 1 {
+		return fmt.Sprint(key, " ", seen[key])
+	}
+	return key
 }
 
 // live records the row, whose text the stream changes in place.
@@ -285,13 +297,13 @@ func redisPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	rows := []findingRow{}
+	rows, seen := []findingRow{}, map[string]int{}
 	for _, rank := range []ops.Rank{ops.Problem, ops.Warning, ops.Unknown, ops.Fine} {
 		for _, finding := range findings {
 			if finding.Rank != rank {
 				continue
 			}
-			row := findingRow{finding, strings.TrimSpace(finding.Topic + " " + finding.Server), p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
+			row := findingRow{finding, numbered(seen, strings.TrimSpace(finding.Topic+" "+finding.Server)), p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
 			if rank == ops.Fine {
 				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
 			}
