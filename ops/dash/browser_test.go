@@ -326,11 +326,11 @@ func testLive(t *testing.T, ctx context.Context) {
 	f.must(mail.Resume(f.Context()))
 	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent !== "paused by anna"`)
 	// So do charts and the table of kinds of a queue; a new kind is announced.
-	f.count("mail", "email.send", "refused", 3, 1)
+	f.count("mail", "email.send", "refused 1", 3, 1)
 	b.visit("/queues/mail?range=hour", 1400)
 	const drawn = `[...document.querySelectorAll('[data-path="jobs e"], [data-v="jobs s0"], [data-label=jobs], [data-spark="kind email.send"]')].map(e => (e.getAttribute("d") ?? e.textContent) + (e.getAttribute("aria-label") ?? "")).join("\n")`
 	b.Wait(`document.querySelector('[data-v="failed kind email.send"].bad').textContent === "4" && (window.drawn = ` + drawn + `).includes("4 failed attempts")`)
-	f.count("mail", "email.send", "refused", 7, 0)
+	f.count("mail", "email.send", "refused 2", 7, 0)
 	b.Wait(`document.querySelector('[data-v="failed kind email.send"]').textContent === "11" && document.querySelector('[data-v^="failed error "]').textContent === "11" && ` + drawn + `.includes("11 failed attempts")`)
 	if before, after := browsertest.Value[string](b.Tab, `window.drawn`), browsertest.Value[string](b.Tab, drawn); strings.Count(after, "\n") != 3 || strings.Split(before, "\n")[1] == strings.Split(after, "\n")[1] || strings.Split(before, "\n")[2] == strings.Split(after, "\n")[2] {
 		t.Errorf("the chart was %q and is %q", before, after)

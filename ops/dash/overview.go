@@ -49,8 +49,22 @@ type overviewData struct {
 	Rows     []queueRow
 	More     int // queues that are not listed
 	Plot     *chart.Plot
-	Next     []queue.CronScheduleInfo
+	Next     []nextRow
 	Whole    bool // whether the principal may see the Redis and the channels
+
+	Schedules, NoNext Value // how many schedules there are, and why none is listed
+	All               Value // how many queues there are
+	Doctor            Value // how many findings the doctor has
+	Channels          Value // how many channels there are
+	NoChannels        Value // why none is listed
+}
+
+// A nextRow is a place in the list of times at which schedules fire. What is in it changes in place: each time
+// that has come would change the order of rows.
+type nextRow struct {
+	ID   string
+	Time Stamp
+	Name Value
 }
 
 // overviewFigures are sums over all queues.
@@ -69,11 +83,19 @@ func overviewPage(p *page) error {
 	}
 	data := overviewData{Figures: sum(o), Troubles: troubleRows(p, o.Troubles), Whole: p.May(string(access.View), access.All)}
 	data.Rows = queueRows(p, o.Queues[:min(overviewRows, len(o.Queues))])
-	data.More = o.Names - len(data.Rows)
-	data.Next = upcoming(o.Schedules)
+	if data.More = o.Names - len(data.Rows); data.More > 0 {
+		p.recorder.row("more", "more queues")
+	}
+	data.All = p.Val("all", words.T("overview.all", o.Names))
+	data.setNext(p, o.Schedules)
 	data.Plot = dayPlot(p, o)
-	if data.Whole && o.Server != nil {
-		p.recorder.row("server", "server")
+	if data.Whole {
+		data.Doctor = p.Val("doctor", doctorText(o))
+		serverRows(p)
+		data.Channels, data.NoChannels = p.Val("channels", words.T("overview.all", len(o.Channels))), p.Val("no channels", words.T("channels.reading"))
+		if o.Listed {
+			data.NoChannels = p.Val("no channels", words.T("overview.no_channels"))
+		}
 	}
 	for _, c := range o.Channels { // none unless Whole
 		p.recorder.row("channels", "channel "+c.Name)
@@ -126,14 +148,46 @@ func sum(o *ops.Overview) (f overviewFigures) {
 // nextShown is the number of schedules that the first page lists.
 const nextShown = 5
 
-// upcoming returns the schedules that fire next.
-func upcoming(schedules []queue.CronScheduleInfo) (next []queue.CronScheduleInfo) {
+// setNext sets the schedules that fire next.
+func (d *overviewData) setNext(p *page, schedules []queue.CronScheduleInfo) {
 	for _, s := range schedules {
-		if !s.Next.IsZero() && len(next) < nextShown {
-			next = append(next, s)
+		if !s.Next.IsZero() && len(d.Next) < nextShown {
+			id := fmt.Sprint("next ", len(d.Next)+1)
+			p.recorder.row("next", id)
+			d.Next = append(d.Next, nextRow{id, p.LiveTime(id, p.Clock(s.Next, p.Now())), p.Val(id, s.Name)})
 		}
 	}
-	return next
+	if p.Reading() == "" {
+		d.Schedules, d.NoNext = p.Val("schedules", words.T("overview.all", len(schedules))), p.Val("no next", words.T("overview.no_schedules"))
+	} else {
+		d.Schedules, d.NoNext = p.Val("schedules", words.T("overview.at_least", len(schedules))), p.Val("no next", words.T("schedules.reading"))
+	}
+}
+
+// doctorText returns how many findings the doctor has.
+func doctorText(o *ops.Overview) string {
+	switch {
+	case len(o.Findings) > 0:
+		return words.T("redis.doctor", words.T("verdict.warnings", len(o.Findings)))
+	case o.Examined:
+		return words.T("redis.fine")
+	}
+	return words.T("redis.unchecked")
+}
+
+// serverRows records the parts of the panel of the server, which has no more of them until it is loaded.
+func serverRows(p *page) {
+	server := p.Overview().Server
+	if server == nil {
+		return
+	}
+	p.recorder.row("server", "server")
+	if server.Max > 0 {
+		p.recorder.row("server", "server memory")
+	}
+	for _, replica := range server.Replicas {
+		p.recorder.row("server", "server "+replica.Address)
+	}
 }
 
 // dayPlot draws the jobs of the last 24 hours; nil if no statistics are known.
@@ -221,10 +275,12 @@ func numbered(seen map[string]int, key string) string {
 	return key
 }
 
-// live records the row, whose text the stream changes in place.
+// live records the row, which the stream changes in place.
 func (r troubleRow) live(p *page) troubleRow {
 	p.recorder.row("troubles", r.ID)
 	p.recorder.set("trouble "+r.ID, r.Text)
+	p.recorder.set("code "+r.ID, r.Code)
+	r.Icon, r.Since = p.liveShape("trouble "+r.ID, r.Icon), p.LiveTime("trouble "+r.ID, r.Since)
 	return r
 }
 
@@ -312,6 +368,7 @@ func redisPage(p *page) error {
 			rows = append(rows, row)
 		}
 	}
+	serverRows(p)
 	p.Title = words.T("redis.title")
 	p.Data = rows
 	return nil

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 
@@ -92,11 +93,45 @@ func (r *recorder) liveShape(key string, icon Icon) Icon {
 	return icon
 }
 
-// LiveBar returns a bar whose width the stream changes in place.
+// LiveBar returns a bar whose width, colour and label the stream changes in place.
 func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	bar.Key = key
 	r.set("width "+key, bar.Width)
+	r.set("k bar "+key, bar.Class+"\n"+bar.Label)
+	if bar.Label != "" {
+		r.set("label bar "+key, bar.Label)
+	}
 	return bar
+}
+
+// liveBars returns bars of a table that the stream changes in place.
+func (r *recorder) liveBars(key string, bars *chart.Bars) *chart.Bars {
+	bars.Key = key
+	r.set("label bars "+key, bars.Label)
+	r.set("path all "+key, bars.All)
+	r.set("path bad "+key, bars.Bad)
+	return bars
+}
+
+// liveLane returns a lane whose parts the stream changes in place. The keys of its parts are those of the lane
+// and their own.
+func (r *recorder) liveLane(key string, lane *chart.Lane) *chart.Lane {
+	lane.Key = key
+	r.set("label lane "+key, lane.Label)
+	for i := range lane.Parts {
+		part := &lane.Parts[i]
+		r.set("path "+key+" "+part.Key, part.Path)
+		r.set("k "+key+" "+part.Key, part.Class+"\n"+part.Title)
+	}
+	return lane
+}
+
+// Rest returns a value for the part "rest": a digest of what the page shows and can't change in place. When it
+// changes, the page says that a load shows something new.
+func (r *recorder) Rest(key string, shown ...any) Value {
+	digest := fnv.New64a()
+	fmt.Fprintf(digest, "%q", shown)
+	return r.Val("rest "+key, strconv.FormatUint(digest.Sum64(), 36))
 }
 
 // liveSpark returns a line of a table that the stream changes in place.

@@ -30,6 +30,7 @@ type scheduleRow struct {
 	Times     []Stamp     // the next three
 	Fired     []firedMark // the last ten, the latest last
 	FiredText string      // likewise, in words
+	Rest      Value
 }
 
 // A firedMark is the shape of a time at which a schedule fired.
@@ -106,6 +107,7 @@ func schedulesPage(p *page) error {
 		row.Badge = p.LiveBadge("schedule "+s.Queue+" "+s.Name, row.Badge)
 		row.setTimes(p)
 		row.setFired(p)
+		row.Rest = p.Rest(s.Queue+" "+s.Name, s.Expr, s.Zone, s.Kind, s.CatchUp, s.Paused, s.Err)
 		p.recorder.row("schedules", s.Queue+" "+s.Name)
 		rows = append(rows, row)
 	}
