@@ -12,7 +12,7 @@ import (
 type auditData struct {
 	access.EntryFilter
 	Rows   []access.Entry
-	Looked int
+	Looked Value  // how far
 	Next   string // the query of older entries
 	Shell  string
 }
@@ -39,7 +39,7 @@ func auditPage(p *page) error {
 			p.recorder.row("audit", e.ID)
 		}
 	}
-	data.Looked = len(entries)
+	data.Looked = p.Val("looked", words.T("audit.looked", len(entries)))
 	data.Shell = command(withFlags([]string{"audit"}, "who", data.Who, "action", data.Action, "queue", data.Queue)...)
 	if next != "" {
 		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}}.Encode()

@@ -319,7 +319,7 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Wait(`document.querySelector('[data-v="workers.mail"].bad').textContent === "0"`)
 	f.serve(queue.PoolInfo{Name: "w1", Queues: []string{"mail"}, State: "running"}, time.Minute)
 	b.Wait(`document.querySelector('[data-v="workers.mail"]:not(.bad)')?.textContent === "1"`)
-	if browsertest.Value[bool](b.Tab, `document.querySelector('[data-row="docs"]') !== null`) {
+	if browsertest.Value[bool](b.Tab, `document.querySelector('[data-row="queue docs"]') !== null`) {
 		t.Error("a row has come by itself")
 	}
 	// The shapes beside the heading, and in the list of pages are those of now.
@@ -331,7 +331,7 @@ func testLive(t *testing.T, ctx context.Context) {
 	b.Wait(`document.querySelector('#needs svg.bad use[href$="#i-bad"]') && document.querySelector('b:not([hidden]) [data-v="mark.queues"]')?.textContent === "1"`)
 	f.must(f.redis.HSet(f.Context(), meta, "format", format).Err())
 	b.Wait(`document.querySelector('b[hidden] [data-v="mark.queues"]') !== null`)
-	b.Do(chromedp.Evaluate[chromedp.Void](`show({values: {"icon verdict": "ok\n" + document.querySelector("#needs use").getAttribute("href").replace(/#.*/, "#i-ok") + "\n"}})`))
+	b.Do(chromedp.Evaluate[chromedp.Void](`show({values: {"shape verdict": "ok\n" + document.querySelector("#needs use").getAttribute("href").replace(/#.*/, "#i-ok") + "\n"}})`))
 	if shape := browsertest.Value[string](b.Tab, `[...document.querySelectorAll("#needs svg, #needs use")].map(e => e.getAttribute("class") ?? e.getAttribute("href")).join(" ")`); !strings.HasPrefix(shape, "i ok ") || !strings.HasSuffix(shape, ".svg#i-ok") {
 		t.Errorf("the shape beside the heading is %q", shape)
 	}
@@ -339,16 +339,16 @@ func testLive(t *testing.T, ctx context.Context) {
 	mail, err := f.queues.Queue("mail")
 	f.must(err)
 	f.must(mail.Pause(f.Context(), "anna", ""))
-	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent === "paused by anna"`)
+	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent === "paused by anna" && document.querySelector('[data-shape="state mail"] use[href$="#i-pause"]') !== null`)
 	f.must(mail.Resume(f.Context()))
 	b.Wait(`document.querySelector('[data-v="note.mail"]').textContent !== "paused by anna"`)
 	// So do charts and the table of kinds of a queue; a new kind is announced.
-	f.count("mail", "email.send", "refused", 3, 1)
+	f.count("mail", "email.send", "refused 1", 3, 1)
 	b.visit("/queues/mail?range=hour", 1400)
 	const drawn = `[...document.querySelectorAll('[data-path="jobs e"], [data-v="jobs s0"], [data-label=jobs], [data-spark="kind email.send"]')].map(e => (e.getAttribute("d") ?? e.textContent) + (e.getAttribute("aria-label") ?? "")).join("\n")`
 	b.Wait(`document.querySelector('[data-v="failed kind email.send"].bad').textContent === "4" && (window.drawn = ` + drawn + `).includes("4 failed attempts")`)
-	f.count("mail", "email.send", "away", 7, 0)
-	b.Wait(`document.querySelector('[data-v="failed kind email.send"]').textContent === "11" && ` + drawn + `.includes("11 failed attempts")`)
+	f.count("mail", "email.send", "refused 2", 7, 0)
+	b.Wait(`document.querySelector('[data-v="failed kind email.send"]').textContent === "11" && document.querySelector('[data-v^="failed error "]').textContent === "11" && ` + drawn + `.includes("11 failed attempts")`)
 	if before, after := browsertest.Value[string](b.Tab, `window.drawn`), browsertest.Value[string](b.Tab, drawn); strings.Count(after, "\n") != 3 || strings.Split(before, "\n")[1] == strings.Split(after, "\n")[1] || strings.Split(before, "\n")[2] == strings.Split(after, "\n")[2] {
 		t.Errorf("the chart was %q and is %q", before, after)
 	}

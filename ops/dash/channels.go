@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -24,7 +25,21 @@ type channelPanel struct {
 	Fill        chart.Bar
 	Lanes       []laneRow
 	Subscribers []subscriberRow
-	Files       []distribute.OpenFile
+	Files       []fileRow
+	About       Value // how many files and shippers there are
+	Abandoned   Value // files to ship again
+}
+
+// A fileRow is a file of a channel that is in Redis.
+type fileRow struct {
+	distribute.OpenFile
+	State, Held, Waits Value
+}
+
+// channelsData is the data of the page of channels.
+type channelsData struct {
+	Panels []channelPanel
+	Count  Value
 }
 
 // A laneRow is the files in Redis as a subscriber sees them; without a name it is how far they are
@@ -37,13 +52,12 @@ type laneRow struct {
 // A subscriberRow is a subscriber of a channel.
 type subscriberRow struct {
 	distribute.SubscriberStatus
-	ID      string              // of the question whether to drop it
-	Laggard *distribute.Laggard // for which files the window waits; nil if it has counted all
-	Icon    Icon
-	Rate    Value // lines in a second
+	ID   string // of the question whether to drop it
+	Icon Icon
+	Rate Value // lines in a second
 
-	Before, Lines Value
-	When          Stamp // it was seen last
+	Before, Counting, Holds, Lines, Counted Value
+	When                                    Stamp // it was seen last
 }
 
 // filesShown is the number of files of a channel that the page lists.
@@ -60,13 +74,14 @@ func channelsPage(p *page) error {
 		panels = append(panels, newChannelPanel(p, &o.Channels[i], strconv.Itoa(i)))
 	}
 	p.Title = words.T("channels.title")
-	p.Data = panels
+	p.Data = channelsData{panels, p.Val("count", words.T("channels.count", len(panels)))}
 	return nil
 }
 
 // newChannelPanel returns what the page shows of a channel.
 func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
-	panel := channelPanel{SampledChannel: *c, ID: id, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
+	panel := channelPanel{SampledChannel: *c, ID: id}
+	p.recorder.row("channels", "channel "+c.Name)
 	for _, t := range p.Overview().Troubles {
 		if t.Channel != nil && t.Channel.Name == c.Name {
 			panel.Why = append(panel.Why, troubleRows(p, []ops.Trouble{t})...)
@@ -75,20 +90,22 @@ func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
 	window := words.T("channels.window", words.Bytes(c.Status.Used), words.Bytes(c.Status.Window))
 	panel.Used = p.Val("window "+c.Name, window)
 	panel.Fill = p.LiveBar("window "+c.Name, chart.Share(window, float64(c.Status.Used), float64(c.Status.Window), c.Status.Full()))
-	panel.Lanes = channelLanes(c, panel.Files)
+	panel.setFiles(p, c)
 	laggards := c.Status.Laggards()
 	for i, s := range c.Status.Subscribers {
 		row := subscriberRow{SubscriberStatus: s, ID: id + "-" + strconv.Itoa(i), Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
+		holds := words.None
 		for j := range laggards {
 			if laggards[j].Subscriber == s.Name {
-				row.Laggard, row.Icon = &laggards[j], p.Icon("run", words.T("state.running"))
+				holds, row.Icon = words.Bytes(laggards[j].Bytes), p.Icon("run", words.T("state.running"))
 				if laggards[j].Gone() {
 					row.Icon = p.Icon("bad", words.T("state.problem"))
 				}
 			}
 		}
 		key := c.Name + " " + s.Name
-		row.Before, row.Lines, row.Rate = p.Val("before "+key, s.Pending), p.Val("lines "+key, s.Tally.Lines), p.Val("rate "+key, words.None)
+		row.Icon, row.Holds, row.Counting = p.liveShape("subscriber "+key, row.Icon), p.Val("holds "+key, holds), p.Val("counting "+key, s.Counting)
+		row.Before, row.Lines, row.Counted, row.Rate = p.Val("before "+key, s.Pending), p.Val("lines "+key, s.Tally.Lines), p.Val("counted "+key, s.Tally.Files), p.Val("rate "+key, words.None)
 		row.When = p.LiveTime("seen "+key, p.Age(s.Seen, p.Now()))
 		if rate, known := c.Rates[s.Name]; known {
 			row.Rate = p.Val("rate "+key, rate.Lines)
@@ -96,10 +113,31 @@ func newChannelPanel(p *page, c *ops.SampledChannel, id string) channelPanel {
 		p.row("subscribers "+c.Name, key)
 		panel.Subscribers = append(panel.Subscribers, row)
 	}
-	for _, file := range panel.Files {
-		p.row("files "+c.Name, c.Name+" "+file.Name)
-	}
 	return panel
+}
+
+// setFiles sets the files that are in Redis, and how they lie in the window.
+func (panel *channelPanel) setFiles(p *page, c *ops.SampledChannel) {
+	files := c.Status.Open[:min(filesShown, len(c.Status.Open))]
+	panel.Lanes = channelLanes(c, files)
+	for _, lane := range panel.Lanes {
+		p.liveLane(strings.TrimSpace("lane "+c.Name+" "+lane.Name), lane.Lane)
+	}
+	for _, file := range files {
+		key := c.Name + " " + file.Name
+		p.row("files "+c.Name, "file "+key)
+		waits := cmp.Or(strings.Join(file.Waiting, ", "), words.None)
+		panel.Files = append(panel.Files, fileRow{file, p.Val("file state "+key, string(file.State)), p.Val("file held "+key, words.Bytes(file.Held)), p.Val("file waits "+key, waits)})
+	}
+	text := words.T("channels.all_files", len(files))
+	if len(files) < len(c.Status.Open) {
+		text = words.T("channels.files", len(files), len(c.Status.Open))
+	}
+	panel.About = p.Val("about "+c.Name, text+" "+words.T("channels.shippers", len(c.Status.Shippers)))
+	panel.Abandoned = p.Val("abandoned "+c.Name, "")
+	if len(c.Status.Abandoned) > 0 {
+		panel.Abandoned = p.Val("abandoned "+c.Name, words.T("channels.abandoned", strings.Join(c.Status.Abandoned, ", ")))
+	}
 }
 
 // channelLanes returns a lane of the files in Redis and one for each subscriber, the oldest file at the
@@ -122,13 +160,13 @@ func channelLanes(c *ops.SampledChannel, files []distribute.OpenFile) []laneRow 
 	behind := int64(0)
 	for _, file := range files {
 		size := words.T("channels.lane_file", file.Name, words.Bytes(file.Held))
-		lanes[0].Add(size, "g", behind, file.Held, whole)
+		lanes[0].Add(file.Name, size, "g", behind, file.Held, whole)
 		for i := range lanes[1:] {
 			lane := &lanes[i+1]
 			if slices.Contains(file.Waiting, lane.Name) {
-				lane.Add(words.T("channels.lane_waits", file.Name), "w", behind, file.Held, whole)
+				lane.Add(file.Name, words.T("channels.lane_waits", file.Name), "w", behind, file.Held, whole)
 			} else {
-				lane.Add(size, "f", behind, file.Held, whole)
+				lane.Add(file.Name, size, "f", behind, file.Held, whole)
 			}
 		}
 		behind += file.Held

@@ -89,6 +89,26 @@ func TestSubscriberWithoutRecordIsNotGoneForAnAge(t *testing.T) {
 	}
 }
 
+func TestFindingsOfOneTopicChangeApart(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	channel, err := distribute.Open(t.Context(), f.queues.DB(), "web")
+	f.must(err)
+	f.must(channel.Subscribe(t.Context(), "countries", ""))
+	f.must(channel.Subscribe(t.Context(), "days", ""))
+	file := filepath.Join(t.TempDir(), "a.log")
+	f.must(os.WriteFile(file, []byte("a line\n"), 0o600))
+	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
+	f.must(err)
+	db := handle.Conn(f.queues.DB())
+	keys, err := db.Keys(t.Context(), "*:subscriber:*").Result()
+	f.must(err)
+	f.must(db.Del(t.Context(), keys...).Err())
+	f.want(f.get("/redis"), http.StatusOK, `data-v="found subscribers">`, `data-v="found subscribers 2">`)
+	f.awaitPage("/", func(body string) bool { return strings.Contains(body, "persistence: nothing is written to disk") })
+	f.want(f.get("/"), http.StatusOK, `data-v="trouble finding Redis persistence">`)
+}
+
 func TestCountsOfPeopleAreApartWhereCrawlersAreCounted(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

@@ -19,7 +19,7 @@ type chatsData struct {
 	Missing      string // why there is none
 	Info         *group.Info
 	Members      []ChatMember
-	More         int // members that are not listed
+	More         Value // members that are not listed
 	Backlog      uint64
 	Chats        []group.Membership
 	Why          string // no member can be dropped
@@ -29,6 +29,7 @@ type chatsData struct {
 type ChatMember struct {
 	group.Member
 	ID   string
+	Lost Value // messages that it has missed
 	When Stamp // it was seen last
 }
 
@@ -83,11 +84,14 @@ func readChat(p *page, chats *group.Client, data *chatsData) error {
 	for i, member := range members {
 		data.Backlog = max(data.Backlog, member.Unread)
 		if i < membersShown {
-			data.Members = append(data.Members, ChatMember{member, "drop-" + words.Text(i), p.LiveTime("seen "+member.Name, p.Ago(member.Seen, p.Now()))})
-			p.recorder.row("members", member.Name)
+			data.Members = append(data.Members, ChatMember{member, "drop-" + words.Text(i), p.Bad("missed "+member.Name, member.Missed, member.Missed > 0), p.LiveTime("seen "+member.Name, p.Ago(member.Seen, p.Now()))})
+			p.recorder.row("members", "member "+member.Name)
 		}
 	}
-	data.More = len(members) - len(data.Members)
+	data.More = p.Val("more", "")
+	if more := len(members) - len(data.Members); more > 0 {
+		data.More = p.Val("more", words.T("chats.more", more))
+	}
 	return nil
 }
 

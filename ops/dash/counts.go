@@ -29,7 +29,7 @@ type countsData struct {
 	Members                       []memberRow
 	Tables                        []countTable // those with rows
 	Fixed                         string       // the address that shows the same to others later; empty if the page has it
-	Moving                        bool
+	Moving                        Value
 	Shell                         string
 }
 
@@ -42,7 +42,7 @@ type countTable struct {
 	Columns  []string
 	Visitors bool // rows have visitors
 	Rows     []countRow
-	More     int // rows that are not shown
+	More     Value // rows that are not shown
 }
 
 // A countMap is the map of the requests by country, with its scale.
@@ -114,7 +114,10 @@ func countsPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data.Moving, data.Total = report.Moving, p.Val("total", report.Subscriber.Tally.Lines)
+	data.Total, data.Moving = p.Val("total", report.Subscriber.Tally.Lines), p.Val("moving", "")
+	if report.Moving {
+		data.Moving = p.Val("moving", words.T("counts.moving"))
+	}
 	if tally := report.Subscriber.Tally; report.Settings.HasCrawlers() {
 		data.People = p.Val("people", words.T("counts.people", tally.All(), tally.People()))
 	}
@@ -173,7 +176,10 @@ func (d *countsData) add(p *page, table *cuts.Table, rows int) {
 		}
 		t.Rows = append(t.Rows, counts)
 	}
-	t.More = len(table.Rows) - len(shown)
+	t.More = p.Val("more "+t.Name, "")
+	if more := len(table.Rows) - len(shown); more > 0 {
+		t.More = p.Val("more "+t.Name, words.T("counts.more", more))
+	}
 	d.Tables = append(d.Tables, t)
 	if d.Map == nil {
 		d.setMap(p, table)
@@ -224,6 +230,7 @@ func (d *countsData) setPlot(p *page, table *cuts.Table) {
 	for _, day := range days {
 		line = append(line, float64(found[day]))
 	}
+	p.recorder.row("plots", "plot")
 	axis := []string{days[0], days[len(days)/2], days[len(days)-1]}
 	d.Plot = p.livePlot("days", chart.New(words.T("counts.plot", slices.Min(line), slices.Max(line), line[len(line)-1]), axis, line, nil, nil))
 }
@@ -241,6 +248,7 @@ func (d *countsData) setMembers(p *page, table *cuts.Table) {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(found[b], found[a]) })
 	for _, name := range names[:min(membersFirst, len(names))] {
 		share := chart.Share("", float64(found[name]), float64(table.Total.Requests), false)
+		p.recorder.row("members", "most "+name)
 		d.Members = append(d.Members, memberRow{name, p.Val("sum "+name, found[name]), p.LiveBar("sum "+name, share)})
 	}
 }

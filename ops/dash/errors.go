@@ -29,19 +29,23 @@ type errorsData struct {
 	Rows              []errorRow
 	Count             Value  // of the groups
 	Reading           string // how many queues have been read, if not all that fail are known
+	Progress          Value  // likewise
 	Looked            string // how far, where the filter selects none
 	Span              Span
-	Unreadable        []error
+	Unreadable        []string
 	Shell             string
 }
 
 // An errorRow is a group of errors.
 type errorRow struct {
 	ops.QueueError
-	List, Retry string // queries of the dead jobs, and of the question
-	Fails       bool   // whether attempts fail still
-	Paused      bool
-	Bars        *chart.Bars
+	List, Retry  string // queries of the dead jobs, and of the question
+	Failed, Died Value
+	New          Stamp // since when it is new; without a text if it is not
+	Fails        Value // that attempts fail still, empty if they do not
+	Ago, Last    Stamp // when it was seen last
+	Paused       Value // that its queue is paused, empty if it is not
+	Bars         *chart.Bars
 }
 
 // failsStill is the time since the last failed attempt for which a cause is assumed to last.
@@ -79,11 +83,15 @@ func errorsPage(p *page) error {
 	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
 		data.Rows = append(data.Rows, newErrorRow(p, group))
 	}
+	data.Span = data.Span.live(p)
 	if data.Span.Fixed != "" {
 		latest := latestFirst(p.Now(), report.Groups)
 		data.Span.Fixed = p.span(latest, latest, false).Fixed
 	}
-	data.Unreadable = report.Unreadable
+	for _, err := range report.Unreadable {
+		data.Unreadable = append(data.Unreadable, err.Error())
+		p.recorder.row("unreadable", err.Error())
+	}
 	count := words.T("errors.count", len(report.Groups))
 	if report.New > 0 {
 		count += " " + words.T("errors.new_count", report.New)
@@ -100,7 +108,7 @@ func errorsPage(p *page) error {
 	if filtered := data.Queue + data.Kind + data.Text + data.To; filtered != "" && len(report.Groups) == 0 {
 		data.Looked = words.T("errors.looked", words.T("errors.groups", report.Examined), words.T("queues.count", len(names)))
 	}
-	data.Count = p.Val("count", count)
+	data.Count, data.Progress = p.Val("count", count), p.Val("reading", data.Reading)
 	data.Shell = command(withFlags([]string{"errors", "list", cmp.Or(data.Queue, "QUEUE")}, "kind", data.Kind, "text", data.Text, "to", data.To)...)
 	p.Title = words.T("errors.title")
 	p.Data = data
@@ -156,11 +164,21 @@ func newErrorRow(p *page, group ops.QueueError) errorRow {
 	match := ops.GroupMatch(group.ErrorGroup)
 	row.List = jobFilter{Queue: group.Queue, State: queue.Dead, Match: match}.values().Encode()
 	row.Retry = url.Values{"do": {"retry"}, "all": {"1"}, "queue": {group.Queue}, "state": {string(queue.Dead)}, "match": {match}, "back": {p.Here()}}.Encode()
-	row.Fails = p.Now().Sub(group.Last) < failsStill
-	if q := p.Overview().Queue(group.Queue); q != nil {
-		row.Paused = q.Depth.Paused
+	key := group.Queue + " " + group.ID
+	row.Failed, row.Died = p.Val("failed "+key, group.DayFailed), p.Val("died "+key, group.DayDead)
+	if group.New {
+		row.New = p.aged(group.First, words.T("errors.new", "%s"), p.Now().Sub(group.First))
 	}
-	row.Bars = chart.Histogram(words.T("errors.bars", group.DayFailed, group.DayDead), group.DayHours, group.DayDeaths)
-	p.recorder.row("errors", group.Queue+" "+group.ID)
+	row.New = p.LiveTime("new "+key, row.New)
+	row.Fails, row.Paused = p.Val("fails "+key, ""), p.Val("paused "+key, "")
+	if p.Now().Sub(group.Last) < failsStill {
+		row.Fails = p.Val("fails "+key, " · "+words.T("errors.still"))
+	}
+	if q := p.Overview().Queue(group.Queue); q != nil && q.Depth.Paused {
+		row.Paused = p.Val("paused "+key, " · "+words.T("errors.paused"))
+	}
+	row.Ago, row.Last = p.LiveTime("ago "+key, p.Ago(group.Last, p.Now())), p.LiveTime("last "+key, p.Age(group.Last, p.Now()))
+	row.Bars = p.liveBars(key, chart.Histogram(words.T("errors.bars", group.DayFailed, group.DayDead), group.DayHours, group.DayDeaths))
+	p.recorder.row("errors", key)
 	return row
 }

@@ -27,3 +27,24 @@ func Words(asked *ops.Question) (title, button, looked string) {
 
 // Progress returns how many jobs an operation has changed, in words.
 func Progress(op queue.Operation) string { return changedText(op) }
+
+// An Event is what has changed of a page.
+type Event = event
+
+// PatternOf returns the pattern of the live page at a path, empty if there is none.
+func (d *Dash) PatternOf(path string) string {
+	if _, route := d.liveRoute(path); route != nil {
+		return route.pattern
+	}
+	return ""
+}
+
+// LivePatterns returns the patterns of the routes whose pages change in place.
+func LivePatterns() (patterns []string) {
+	for i := range routes {
+		if routes[i].live {
+			patterns = append(patterns, routes[i].pattern)
+		}
+	}
+	return patterns
+}

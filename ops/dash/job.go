@@ -21,6 +21,10 @@ type jobData struct {
 	*queue.Job
 	Badge     Badge
 	Shown     Value  // on what the rest of the page depends
+	Rest      Value  // what else does not change in place
+	DueAt     Stamp  // when it is due
+	TakenAt   Stamp  // when a worker took it
+	Prior     Value  // its priority
 	Heading   string // why it ended, or the last error
 	Attempts  []Attempt
 	Args      Payload
@@ -137,9 +141,12 @@ func showJob(p *page, job *queue.Job) (err error) {
 	p.Title = words.T("job.title", id)
 	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {job.Queue, queuePath(job.Queue, "")}, {words.T("state." + string(job.State)), "/jobs?" + (jobFilter{Queue: job.Queue, State: job.State}).values().Encode()}, {words.T("job.crumb"), ""}}
 	p.Under = "jobs"
-	p.Data = data
 	p.recorder.set("state", string(job.State))
+	data.DueAt, data.Prior = p.LiveTime("due", p.ClockSeconds(job.Due, p.Now())), p.Val("priority", job.Priority)
+	data.TakenAt = p.LiveTime("taken", p.Ago(job.Taken, p.Now()))
+	data.Rest = p.Rest("job", job.Due.IsZero(), job.Worker, job.Taken.IsZero(), job.Deadline, job.Unique.Key, data.Paused, data.Outcome, data.Group, data.GroupSize)
 	data.Shown = p.Val("page", fmt.Sprint(job.State, " ", job.Attempts))
+	p.Data = data
 	return nil
 }
 

@@ -93,7 +93,7 @@ type jobsData struct {
 	Chips    []Chip
 	Rows     []jobRow
 	Next     string // the cursor of the next page
-	Looked   string // how far
+	Looked   Value  // how far
 	Complete bool
 	Shell    string
 	Actions  []JobAction
@@ -116,13 +116,13 @@ type Chip struct{ Text, Query string }
 
 // A jobRow is a job of a list.
 type jobRow struct {
-	ID                 words.LongID
-	Queue, Kind        string
-	Error, Args        string
-	Tries              string
-	Age, Time          Stamp
-	Icon               Icon
-	Quarantined, Retry bool
+	ID          words.LongID
+	Queue, Kind string
+	Error, Args string
+	Tries       string
+	Age, Time   Stamp
+	Quarantined bool
+	Rest        Value
 }
 
 // A JobAction is what can be done with many jobs.
@@ -158,15 +158,20 @@ func jobsPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: queueNames(p), Next: found.next, Looked: found.text(f), Complete: found.next == "", Rows: jobRows(p, f.State, found.jobs)}
-	data.Matches, _ = f.expression()                      // it was checked
+	looked := found.text(f)
+	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: queueNames(p), Next: found.next, Complete: found.next == "", Rows: jobRows(p, f.State, found.jobs)}
+	data.Matches, _ = f.expression() // it was checked
+	if text := readingStates(p.Overview()); f.Queue == "" && text != "" {
+		looked += " " + text + "."
+	}
 	if found.next == "" || len(found.jobs) == jobsShown { // else another search would end elsewhere
+		data.Looked = p.Val("looked", looked)
 		for _, job := range found.jobs {
 			p.recorder.row("jobs", job.ID)
 		}
-	}
-	if text := readingStates(p.Overview()); f.Queue == "" && text != "" {
-		data.Looked += " " + text + "."
+	} else {
+		data.Looked = Value{Key: "looked", Text: looked}
+		p.recorder.unknownRows("jobs")
 	}
 	data.Tabs, err = jobTabs(p, f)
 	if err != nil {
@@ -318,7 +323,9 @@ func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []jobRow) {
 		default:
 			row.Time = row.Age
 		}
+		row.Time = p.LiveTime("time "+job.ID, row.Time)
 		row.Quarantined = job.Group != ""
+		row.Rest = p.Rest(job.ID, row.Error, row.Tries, row.Quarantined)
 		rows = append(rows, row)
 	}
 	return rows

@@ -119,7 +119,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	f.want(f.get("/jobs/"+id), http.StatusOK, `  &#34;account&#34;: 9007199254740993,`, "panic: &lt;script&gt;", "<mark>example.com/shop.Tax()", `<span class="dim">skidway/workers.call()`, "41 ms", "tenant", "nordkai", "report", "Retry this job?", "skidway jobs retry "+id)
 	f.want(f.get("/jobs/mail:0:n1-0"), http.StatusNotFound)
 	f.want(f.get("/jobs/mail:x"), http.StatusBadRequest)
-	f.want(f.follow(f.post("/jobs/"+id+"/priority", url.Values{"priority": {"high"}})), http.StatusOK, "has another priority", "<dd>high</dd>")
+	f.want(f.follow(f.post("/jobs/"+id+"/priority", url.Values{"priority": {"high"}})), http.StatusOK, "has another priority", `data-v="priority">high<`)
 	f.want(f.follow(f.post("/jobs/"+id+"/retry", nil)), http.StatusOK, "runs again.", "Cancel this job?")
 	f.want(f.follow(f.post("/jobs/"+id+"/retry", nil)), http.StatusOK, "Not done:")
 
@@ -127,7 +127,7 @@ func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
 	f.want(form, http.StatusOK, "<textarea", "9007199254740993")
 	a := f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{"account": 9007199254740995}`}, "priority": {"low"}, "at": {"2h"}})
 	copied := f.follow(a)
-	f.want(copied, http.StatusOK, "is added.", "9007199254740995", "delayed", "<dd>low</dd>", "Run this job now?")
+	f.want(copied, http.StatusOK, "is added.", "9007199254740995", "delayed", `data-v="priority">low<`, "Run this job now?")
 	other := strings.TrimPrefix(a.Header.Get("Location"), "/jobs/")
 	f.want(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}}), http.StatusUnprocessableEntity, "The args are not JSON.")
 	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"soon"}})), http.StatusOK, "soon is no time")
@@ -163,7 +163,7 @@ func TestJobsThatHaveLeftTheirStateAreNotChanged(t *testing.T) {
 	form.Set("priority", "high")
 	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "1 job has another priority of 2.", "it is waiting")
 	f.want(f.follow(f.post("/jobs/change", hidden(questions["delete"].body, "/jobs/change"))), http.StatusOK, "1 job is deleted of 2.", "it is waiting")
-	f.want(f.get("/jobs/"+ids[0]), http.StatusOK, "waiting", "<dd>normal</dd>")
+	f.want(f.get("/jobs/"+ids[0]), http.StatusOK, "waiting", `data-v="priority">normal<`)
 	f.want(f.follow(f.post("/jobs/"+ids[0]+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
 }
 
@@ -252,7 +252,7 @@ func TestEnqueueFormAddsOnlyAllowedKinds(t *testing.T) {
 	f := setup(t, redistest.DB(t))
 	f.want(f.get("/enqueue?queue="+url.QueryEscape(attack)), http.StatusOK, "Enqueue a job", "&lt;img")
 	form := url.Values{"queue": {"mail"}, "kind": {"email.send"}, "args": {`{"n": 9007199254740993}`}, "priority": {"high"}, "at": {"2h"}, "unique": {"one"}}
-	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "is added.", "9007199254740993", "<dd>high</dd>", "delayed", "<code>one</code>")
+	f.want(f.follow(f.post("/enqueue", form)), http.StatusOK, "is added.", "9007199254740993", `data-v="priority">high<`, "delayed", "<code>one</code>")
 	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "Not done:")
 	form.Set("args", "{")
 	f.want(f.post("/enqueue", form), http.StatusUnprocessableEntity, "The args are not JSON.")

@@ -87,6 +87,15 @@ func (p *page) span(from, to time.Time, fixed bool) Span {
 	return s
 }
 
+// live lets the stream change the times in place.
+func (s Span) live(p *page) Span {
+	s.From = p.LiveTime("from", s.From)
+	if s.To.Text != "" {
+		s.To = p.LiveTime("to", s.To)
+	}
+	return s
+}
+
 // An Icon is a shape with its meaning.
 type Icon struct {
 	Class, Href string

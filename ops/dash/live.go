@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,26 +154,8 @@ func (f *follower) step() (*event, <-chan struct{}, error) {
 	if drawn.err != nil {
 		return nil, nil, drawn.err
 	}
-	changed := &event{map[string]string{}, map[string][]string{}}
-	for key, text := range drawn.values {
-		if before, known := f.last.values[key]; !known || before != text {
-			changed.Values[key] = text
-		}
-	}
-	for table, ids := range drawn.rows {
-		if !slices.Equal(ids, f.last.rows[table]) {
-			changed.Rows[table] = ids
-		}
-	}
-	for table := range f.last.rows {
-		if drawn.rows[table] == nil {
-			changed.Rows[table] = []string{}
-		}
-	}
+	changed := drawn.since(f.last)
 	f.last = drawn.recorder
-	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
-		return nil, next, nil
-	}
 	return changed, next, nil
 }
 

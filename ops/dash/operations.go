@@ -19,6 +19,8 @@ type operationRow struct {
 	Badge                Badge
 	Text                 string // what it does
 	Looked               Value  // how far it is
+	Error                Value
+	Rest                 Value
 	Share                chart.Bar
 	Why                  string // it can't be stopped or continued
 	CanStop, CanContinue bool
@@ -48,6 +50,7 @@ func operationsPage(p *page) error {
 		row.Why = p.WhyNot(string(rightFor(op.Do)), op.Queue)
 		row.CanStop = op.Status == "running" || op.Status == "interrupted"
 		row.CanContinue = op.Status == "interrupted" || op.Status == "stopped"
+		row.Error, row.Rest = p.Val("error "+op.ID, op.Error), p.Rest(op.ID, row.CanStop, row.CanContinue, op.Rate)
 		p.recorder.row("operations", op.ID)
 		rows = append(rows, row)
 	}

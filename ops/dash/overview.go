@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"skidway/ops/access"
 	"skidway/ops/dash/internal/chart"
 	"skidway/ops/dash/internal/words"
-	"skidway/queue"
 )
 
 // Overview returns what the principal may see of the shared overview, the same for the whole page.
@@ -48,9 +48,22 @@ type overviewData struct {
 	Rows     []queueRow
 	More     int // queues that are not listed
 	Plot     *chart.Plot
-	Next     []queue.CronScheduleInfo
-	Unread   bool // whether schedules of some queues can't be read
+	Next     []nextRow
 	Whole    bool // whether the principal may see the Redis and the channels
+
+	Schedules, NoNext Value // how many schedules there are, and why none is listed
+	All               Value // how many queues there are
+	Doctor            Value // how many findings the doctor has
+	Channels          Value // how many channels there are
+	NoChannels        Value // why none is listed
+}
+
+// A nextRow is a place in the list of times at which schedules fire. What is in it changes in place: each time
+// that has come would change the order of rows.
+type nextRow struct {
+	ID   string
+	Time Stamp
+	Name Value
 }
 
 // overviewFigures are sums over all queues.
@@ -69,12 +82,19 @@ func overviewPage(p *page) error {
 	}
 	data := overviewData{Figures: sum(o), Troubles: troubleRows(p, o.Troubles), Whole: p.May(string(access.View), access.All)}
 	data.Rows = queueRows(p, o.Queues[:min(overviewRows, len(o.Queues))])
-	data.More = o.Names - len(data.Rows)
-	data.Next = upcoming(o.Schedules)
-	data.Unread = slices.ContainsFunc(o.Queues, func(q *ops.SampledQueue) bool { return q.SchedulesErr != nil })
+	if data.More = o.Names - len(data.Rows); data.More > 0 {
+		p.recorder.row("more", "more queues")
+	}
+	data.All = p.Val("all", words.T("overview.all", o.Names))
+	data.setNext(p, o)
 	data.Plot = dayPlot(p, o)
-	if data.Whole && o.Server != nil {
-		p.recorder.row("server", "server")
+	if data.Whole {
+		data.Doctor = p.Val("doctor", doctorText(o))
+		serverRows(p)
+		data.Channels, data.NoChannels = p.Val("channels", words.T("overview.all", len(o.Channels))), p.Val("no channels", words.T("channels.reading"))
+		if o.Listed {
+			data.NoChannels = p.Val("no channels", words.T("overview.no_channels"))
+		}
 	}
 	for _, c := range o.Channels { // none unless Whole
 		p.recorder.row("channels", "channel "+c.Name)
@@ -127,14 +147,49 @@ func sum(o *ops.Overview) (f overviewFigures) {
 // nextShown is the number of schedules that the first page lists.
 const nextShown = 5
 
-// upcoming returns the schedules that fire next.
-func upcoming(schedules []queue.CronScheduleInfo) (next []queue.CronScheduleInfo) {
-	for _, s := range schedules {
-		if !s.Next.IsZero() && len(next) < nextShown {
-			next = append(next, s)
+// setNext sets the schedules that fire next.
+func (d *overviewData) setNext(p *page, o *ops.Overview) {
+	for _, s := range o.Schedules {
+		if !s.Next.IsZero() && len(d.Next) < nextShown {
+			id := fmt.Sprint("next ", len(d.Next)+1)
+			p.recorder.row("next", id)
+			d.Next = append(d.Next, nextRow{id, p.LiveTime(id, p.Clock(s.Next, p.Now())), p.Val(id, s.Name)})
 		}
 	}
-	return next
+	number, none := "overview.all", "overview.no_schedules"
+	switch {
+	case p.Reading() != "":
+		number, none = "overview.at_least", "schedules.reading"
+	case slices.ContainsFunc(o.Queues, func(q *ops.SampledQueue) bool { return q.SchedulesErr != nil }):
+		none = "schedules.unread"
+	}
+	d.Schedules, d.NoNext = p.Val("schedules", words.T(number, len(o.Schedules))), p.Val("no next", words.T(none))
+}
+
+// doctorText returns how many findings the doctor has.
+func doctorText(o *ops.Overview) string {
+	switch {
+	case len(o.Findings) > 0:
+		return words.T("redis.doctor", words.T("verdict.warnings", len(o.Findings)))
+	case o.Examined:
+		return words.T("redis.fine")
+	}
+	return words.T("redis.unchecked")
+}
+
+// serverRows records the parts of the panel of the server, which has no more of them until it is loaded.
+func serverRows(p *page) {
+	server := p.Overview().Server
+	if server == nil {
+		return
+	}
+	p.recorder.row("server", "server")
+	if server.Max > 0 {
+		p.recorder.row("server", "server memory")
+	}
+	for _, replica := range server.Replicas {
+		p.recorder.row("server", "server "+replica.Address)
+	}
 }
 
 // dayPlot draws the jobs of the last 24 hours; nil if no statistics are known.
@@ -173,6 +228,7 @@ type troubleRow struct {
 	ID          string
 	Icon        Icon
 	Name, Href  string // what it is about
+	About       string // what tells it from others of this name
 	Text, Code  string
 	Since       Stamp
 	Act, ActRef string
@@ -180,6 +236,7 @@ type troubleRow struct {
 
 // troubleRows returns the lines of troubles.
 func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
+	seen := map[string]int{}
 	for _, t := range troubles {
 		row := troubleRow{Icon: rankIcon(p, t.Rank)}
 		switch {
@@ -201,8 +258,9 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 		default:
 			row.Name, row.Href = words.T("trouble.redis"), p.Link("/redis")
 			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, words.T("trouble.show_redis")
+			row.About = strings.TrimSpace(t.Finding.Topic + " " + t.Finding.Server)
 		}
-		row.ID, row.ActRef = t.Name+" "+row.Name, cmp.Or(row.ActRef, row.Href)
+		row.ID, row.ActRef = numbered(seen, strings.TrimSpace(t.Name+" "+row.Name+" "+row.About)), cmp.Or(row.ActRef, row.Href)
 		if row.Since.Text == "" && !t.Since.IsZero() {
 			row.Since = p.Since(t.Since, p.Now())
 		}
@@ -211,10 +269,20 @@ func troubleRows(p *page, troubles []ops.Trouble) (rows []troubleRow) {
 	return rows
 }
 
-// live records the row, whose text the stream changes in place.
+// numbered returns a key with a number behind it if it has been seen before.
+func numbered(seen map[string]int, key string) string {
+	if seen[key]++; seen[key] > 1 {
+		return fmt.Sprint(key, " ", seen[key])
+	}
+	return key
+}
+
+// live records the row, which the stream changes in place.
 func (r troubleRow) live(p *page) troubleRow {
 	p.recorder.row("troubles", r.ID)
 	p.recorder.set("trouble "+r.ID, r.Text)
+	p.recorder.set("code "+r.ID, r.Code)
+	r.Icon, r.Since = p.liveShape("trouble "+r.ID, r.Icon), p.LiveTime("trouble "+r.ID, r.Since)
 	return r
 }
 
@@ -290,21 +358,22 @@ func redisPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	rows := []findingRow{}
+	rows, seen := []findingRow{}, map[string]int{}
 	for _, rank := range []ops.Rank{ops.Problem, ops.Warning, ops.Unknown, ops.Fine} {
 		for _, finding := range findings {
 			if finding.Rank != rank {
 				continue
 			}
-			row := findingRow{finding, strings.TrimSpace(finding.Topic + " " + finding.Server), p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
+			row := findingRow{finding, numbered(seen, strings.TrimSpace(finding.Topic+" "+finding.Server)), p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
 			if rank == ops.Fine {
 				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
 			}
 			row.Badge = p.LiveBadge(row.Key, row.Badge)
-			p.recorder.row("findings", row.Key)
+			p.recorder.row("findings", "finding "+row.Key)
 			rows = append(rows, row)
 		}
 	}
+	serverRows(p)
 	p.Title = words.T("redis.title")
 	p.Data = rows
 	return nil

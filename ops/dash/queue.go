@@ -27,12 +27,15 @@ type queueData struct {
 	Plot       *chart.Plot
 	Kinds      []kindRow
 	Priorities []priorityRow
-	Workers    []*ops.Worker
-	Errors     []stats.ErrorGroup
+	Due        Stamp // of the next delayed job
+	Serve      Value // how many workers serve it
+	Workers    []servingRow
+	More       Value // workers that are not listed
+	Errors     []failingRow
 	Kept       []keptRow
-	Version    string        // of what is kept
-	Purge      []queue.State // in which there are jobs that can be deleted
-	Old        bool          // Redis does not answer: Workers, Errors and Kept are not known
+	Version    string // of what is kept
+	Purge      []purgeRow
+	Old        bool // Redis does not answer: Workers, Errors and Kept are not known
 }
 
 // A kindRow is what became of the jobs of a kind.
@@ -64,6 +67,78 @@ type priorityRow struct {
 	Bar   chart.Bar
 }
 
+// A servingRow is a worker of the queue.
+type servingRow struct {
+	ID, Name string
+	Held     Value // of its slots, and its state
+	Bar      chart.Bar
+}
+
+// workersListed is the number of workers that the page of a queue lists.
+const workersListed = 50
+
+// setWorkers sets the workers that serve the queue.
+func (d *queueData) setWorkers(p *page, fleet *ops.Fleet) {
+	serving := fleet.Serving(d.Name)
+	d.Serve = p.Val("serve", words.T("queue.serve", len(serving)))
+	d.More = p.Val("more workers", "")
+	if more := len(serving) - workersListed; more > 0 {
+		d.More = p.Val("more workers", words.T("queue.more_workers", more))
+	}
+	for i, worker := range serving[:min(workersListed, len(serving))] {
+		id := "worker " + worker.Name
+		if !p.Who.SeesWorker(worker.Queues) {
+			id = "unnamed worker " + words.Text(i+1)
+		}
+		text := words.T("queue.held", worker.Held(), words.T("workers.slots", worker.Concurrency))
+		if condition := worker.Condition(); condition != "running" {
+			text += " · " + condition
+		}
+		p.recorder.row("workers", id)
+		bar := p.LiveBar(id, chart.Share("", float64(worker.Held()), float64(worker.Concurrency), false))
+		d.Workers = append(d.Workers, servingRow{id, p.NameOf(worker), p.Val(id, text), bar})
+	}
+}
+
+// A failingRow is a group of errors of the queue.
+type failingRow struct {
+	stats.ErrorGroup
+	Row          string
+	Failed, Dead Value
+	Last         Stamp
+}
+
+// errorsListed is the number of errors that the page of a queue lists, those that were seen last.
+const errorsListed = 5
+
+// setErrors sets the errors. Their order is that in which they were new, because every failed attempt would
+// change that in which they were seen last.
+func (d *queueData) setErrors(p *page, groups []stats.ErrorGroup) {
+	slices.SortStableFunc(groups, func(a, b stats.ErrorGroup) int { return b.First.Compare(a.First) })
+	for _, group := range groups {
+		id := "error " + group.ID
+		p.recorder.row("errors", id)
+		d.Errors = append(d.Errors, failingRow{group, id, p.Val("failed "+id, group.Failed), p.Val("died "+id, group.Dead), p.LiveTime(id, p.Age(group.Last, p.Now()))})
+	}
+}
+
+// A purgeRow is a state whose jobs can be deleted.
+type purgeRow struct {
+	State    queue.State
+	Text     Value // with the number of jobs
+	Selected bool
+}
+
+// setPurge sets the states whose jobs can be deleted.
+func (d *queueData) setPurge(p *page) {
+	selected := false
+	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
+		n := ops.InState(d.Queue.Depth, state)
+		d.Purge = append(d.Purge, purgeRow{state, p.Val("purge "+string(state), string(state)+": "+words.Text(n)), n > 0 && !selected})
+		selected = selected || n > 0
+	}
+}
+
 // queueRanges are the times whose counts the page shows.
 var queueRanges = []stats.Range{stats.Hour, stats.Day, stats.Month}
 
@@ -92,7 +167,7 @@ func queuePage(p *page) error {
 	if err != nil {
 		return err
 	}
-	data.Span = p.span(series.Start(), series.End(), fixed)
+	data.Span = p.span(series.Start(), series.End(), fixed).live(p)
 	if series.Width > data.Range.Width() {
 		data.Span.Steps = words.Age(series.Width)
 	}
@@ -100,10 +175,12 @@ func queuePage(p *page) error {
 	if err != nil {
 		return err
 	}
-	if data.Errors, err = p.dash.ops.Errors(p.ctx(), data.Name, "", 5); err != nil {
+	groups, err := p.dash.ops.Errors(p.ctx(), data.Name, "", errorsListed)
+	if err != nil {
 		return err
 	}
-	data.Workers = fleet.Serving(data.Name)
+	data.setErrors(p, groups)
+	data.setWorkers(p, fleet)
 	if data.Kept, data.Version, err = keptRows(p, data.Name); err != nil {
 		return err
 	}
@@ -119,6 +196,7 @@ func lastQueue(p *page) bool {
 		return false
 	}
 	data := queueData{Name: found.Name, Queue: found, Ranges: queueRanges, Range: stats.Hour, Old: true}
+	data.Serve = p.Val("serve", words.T("queue.serve", found.Workers))
 	if series := found.Series(); series != nil {
 		data.Span = p.span(series.Start(), series.End(), false)
 		data.setSeries(p, series)
@@ -174,11 +252,12 @@ func (d *queueData) setState(p *page) {
 		bar := chart.Share("", float64(n), float64(d.Queue.Depth.Waiting), false)
 		d.Priorities = append(d.Priorities, priorityRow{priority.String(), p.Val("waits "+priority.String(), n), p.LiveBar("waits "+priority.String(), bar)})
 	}
-	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
-		if ops.InState(d.Queue.Depth, state) > 0 {
-			d.Purge = append(d.Purge, state)
-		}
+	if at := d.Queue.Depth.NextDue; !at.IsZero() {
+		d.Due = p.Clock(at, p.Now())
+		d.Due.Text = words.T("queue.next_due", d.Due.Text)
 	}
+	d.Due = p.LiveTime("due", d.Due)
+	d.setPurge(p)
 }
 
 // seriesPoints is the number of points of a chart.
@@ -231,9 +310,6 @@ func (d *queueData) WaitQuantile(q float64) string { return words.About(d.Total.
 
 // RunQuantile returns the time that attempts took.
 func (d *queueData) RunQuantile(q float64) string { return words.About(d.Total.Run.Quantile(q)) }
-
-// InState returns the number of jobs in a state.
-func (d *queueData) InState(state queue.State) int { return ops.InState(d.Queue.Depth, state) }
 
 // namedQueue returns the queue of an action.
 func namedQueue(p *page) (*queue.Queue, error) { return p.dash.ops.Queue(p.ctx(), p.queueName()) }

@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -201,4 +202,41 @@ func TestLinksToCountsShowTheSameLater(t *testing.T) {
 	for _, path := range []string{"/queues/mail?to=yesterday", "/errors?to=1"} {
 		f.want(f.get(path), http.StatusBadRequest, "The end of the time")
 	}
+}
+
+func TestPageOfAQueueListsSomeOfManyWorkers(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	for i := range 60 {
+		info := queue.PoolInfo{Name: fmt.Sprintf("worker-%d", i), Queues: []string{"mail"}, Concurrency: 2, State: "running"}
+		_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: info.Name, Length: time.Hour, Info: &info})
+		f.must(err)
+	}
+	page := f.get("/queues/mail")
+	f.want(page, http.StatusOK, ">60 serve it<", ">10 more are not listed.<")
+	if n := strings.Count(page.body, `<dt data-row="worker `); n != 50 {
+		t.Errorf("the page lists %d workers", n)
+	}
+	lines := f.stream(f.viewers(), "/queues/mail")
+	for line := range lines {
+		if strings.HasPrefix(line, "data: ") {
+			if len(line) > 16<<10 {
+				t.Errorf("the first event has %d bytes", len(line))
+			}
+			break
+		}
+	}
+	info := queue.PoolInfo{Name: "worker-0", Queues: []string{"mail"}, Concurrency: 9, State: "running"}
+	_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: info.Name, Length: time.Hour, Info: &info})
+	f.must(err)
+	for line := range lines {
+		if strings.Contains(line, "0 of 9 slots") {
+			if strings.Contains(line, "0 of 2 slots") || len(line) > 1<<10 {
+				t.Errorf("an event has what did not change: %s", line)
+			}
+			return
+		}
+	}
+	t.Error("the stream has ended")
 }

@@ -51,7 +51,9 @@ func queuesPage(p *page) error {
 	number = min(max(1, number), last)
 	first := (number - 1) * queuesPerPage
 	data.Rows = queueRows(p, queues[first:min(first+queuesPerPage, len(queues))])
-	data.Previous = number - 1
+	if data.Previous = number - 1; data.Previous > 0 {
+		p.recorder.row("pages", "previous page")
+	}
 	data.Count = words.T("queues.count", len(queues))
 	if data.Name != "" {
 		data.Count = words.T("queues.match", data.Count, data.Name)
@@ -61,6 +63,7 @@ func queuesPage(p *page) error {
 	}
 	if number < last {
 		data.Next = number + 1
+		p.recorder.row("pages", "next page")
 	}
 	p.Data = data
 	return nil
@@ -88,10 +91,12 @@ func queueRows(p *page, queues []*ops.SampledQueue) (rows []queueRow) {
 			hourDone, hourFailed, bad = q.Hour.Done, q.Hour.Failed, q.Hour.Failed*10 > q.Hour.Done+q.Hour.Failed
 		}
 		row.Done, row.Failed = value("done", hourDone), p.Bad("failed."+q.Name, known(hourFailed), bad)
+		row.Spark = chart.NoLine(words.T("queues.no_spark"))
 		if q.Done != nil {
-			row.Spark = p.liveSpark(q.Name, chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done)))
+			row.Spark = chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
 		}
-		p.recorder.row("queues", q.Name)
+		row.Spark = p.liveSpark(q.Name, row.Spark)
+		p.recorder.row("queues", "queue "+q.Name)
 		rows = append(rows, row)
 	}
 	return rows

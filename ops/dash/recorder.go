@@ -2,6 +2,8 @@ package dash
 
 import (
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strconv"
 
 	"skidway/distribute/worldmap"
@@ -35,6 +37,37 @@ type Value struct {
 	Class     string // of the element
 }
 
+// unknownRows leaves the rows of a table as they were: it is not known which there are now.
+func (r *recorder) unknownRows(table string) {
+	if r != nil {
+		r.rows[table] = nil
+	}
+}
+
+// since returns what has changed since an earlier drawing, nil for nothing.
+func (r *recorder) since(last recorder) *event {
+	changed := &event{map[string]string{}, map[string][]string{}}
+	for key, text := range r.values {
+		if before, known := last.values[key]; !known || before != text {
+			changed.Values[key] = text
+		}
+	}
+	for table, ids := range r.rows {
+		if ids != nil && !slices.Equal(ids, last.rows[table]) {
+			changed.Rows[table] = ids
+		}
+	}
+	for table := range last.rows {
+		if _, there := r.rows[table]; !there {
+			changed.Rows[table] = []string{}
+		}
+	}
+	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
+		return nil
+	}
+	return changed
+}
+
 // Val returns a value for the part "v". The key names the value on its page; values of the same
 // key must be equal.
 func (r *recorder) Val(key string, value any) Value {
@@ -56,15 +89,49 @@ func (r *recorder) LiveBadge(key string, badge Badge) Badge {
 // liveShape returns an icon whose shape and colour the stream changes in place.
 func (r *recorder) liveShape(key string, icon Icon) Icon {
 	icon.Key = key
-	r.set("icon "+key, icon.Class+"\n"+icon.Href+"\n"+icon.Label)
+	r.set("shape "+key, icon.Class+"\n"+icon.Href+"\n"+icon.Label)
 	return icon
 }
 
-// LiveBar returns a bar whose width the stream changes in place.
+// LiveBar returns a bar whose width, colour and label the stream changes in place.
 func (r *recorder) LiveBar(key string, bar chart.Bar) chart.Bar {
 	bar.Key = key
 	r.set("width "+key, bar.Width)
+	r.set("k bar "+key, bar.Class+"\n"+bar.Label)
+	if bar.Label != "" {
+		r.set("label bar "+key, bar.Label)
+	}
 	return bar
+}
+
+// liveBars returns bars of a table that the stream changes in place.
+func (r *recorder) liveBars(key string, bars *chart.Bars) *chart.Bars {
+	bars.Key = key
+	r.set("label bars "+key, bars.Label)
+	r.set("path all "+key, bars.All)
+	r.set("path bad "+key, bars.Bad)
+	return bars
+}
+
+// liveLane returns a lane whose parts the stream changes in place. The keys of its parts are those of the lane
+// and their own.
+func (r *recorder) liveLane(key string, lane *chart.Lane) *chart.Lane {
+	lane.Key = key
+	r.set("label lane "+key, lane.Label)
+	for i := range lane.Parts {
+		part := &lane.Parts[i]
+		r.set("path "+key+" "+part.Key, part.Path)
+		r.set("k "+key+" "+part.Key, part.Class+"\n"+part.Title)
+	}
+	return lane
+}
+
+// Rest returns a value for the part "rest": a digest of what the page shows and can't change in place. When it
+// changes, the page says that a load shows something new.
+func (r *recorder) Rest(key string, shown ...any) Value {
+	digest := fnv.New64a()
+	fmt.Fprintf(digest, "%q", shown)
+	return r.Val("rest "+key, strconv.FormatUint(digest.Sum64(), 36))
 }
 
 // liveSpark returns a line of a table that the stream changes in place.

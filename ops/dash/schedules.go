@@ -30,6 +30,7 @@ type scheduleRow struct {
 	Times     []Stamp     // the next three
 	Fired     []firedMark // the last ten, the latest last
 	FiredText string      // likewise, in words
+	Rest      Value
 }
 
 // A firedMark is the shape of a time at which a schedule fired.
@@ -92,6 +93,9 @@ func schedulesPage(p *page) error {
 		return err
 	}
 	data := schedulesData{Unreadable: report.Unreadable}
+	for _, err := range report.Unreadable {
+		p.recorder.row("unreadable", err.Error())
+	}
 	for i, s := range report.Schedules {
 		row := scheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: words.Cron(s.Expr), Edit: scheduleQuery(s.Queue, s.Name), Shell: scheduleCommands(s), Catches: words.Of("catchup.", cmp.Or(string(s.CatchUp), "none"))}
 		switch {
@@ -109,6 +113,7 @@ func schedulesPage(p *page) error {
 		row.Badge = p.LiveBadge("schedule "+s.Queue+" "+s.Name, row.Badge)
 		row.setTimes(p)
 		row.setFired(p)
+		row.Rest = p.Rest(s.Queue+" "+s.Name, s.Expr, s.Zone, s.Kind, s.CatchUp, s.Paused, s.Err)
 		p.recorder.row("schedules", s.Queue+" "+s.Name)
 		data.Rows = append(data.Rows, row)
 	}

@@ -101,6 +101,9 @@ func (p *page) Verdict() Verdict {
 	if paused > 0 {
 		v.Below = words.T("verdict.paused", paused) + " " + v.Below
 	}
+	if reading := p.Reading(); reading != "" {
+		v.Below += " " + reading + "."
+	}
 	switch {
 	case problems > 0 && warnings > 0:
 		v.Text = words.T("verdict.problems", problems) + ", " + words.T("verdict.warnings", warnings)

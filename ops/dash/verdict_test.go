@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,12 +80,37 @@ func TestShapesOfTroublesAreLive(t *testing.T) {
 		p.Verdict()
 		marks := [2]string{p.Mark("overview").Count.Text, p.Mark("queues").Count.Text}
 		for key, shape := range c.shapes {
-			if got := p.values["icon "+key]; !strings.HasPrefix(got, shape+"\n"+p.Icon(shape, "").Href+"\n") {
+			if got := p.values["shape "+key]; !strings.HasPrefix(got, shape+"\n"+p.Icon(shape, "").Href+"\n") {
 				t.Errorf("%s: the shape of %s is %q, want %s", c.rank, key, got, shape)
 			}
 		}
 		if got := [2]string{p.values["mark.overview"], p.values["mark.queues"]}; marks != c.marks || got != marks {
 			t.Errorf("%s: the marks are %q, in the stream %q, want %q", c.rank, marks, got, c.marks)
+		}
+	}
+}
+
+func TestListWhoseSearchEndedEarlyStaysAsItWas(t *testing.T) {
+	drawing := func(record func(*recorder)) recorder {
+		r := recorder{map[string]string{}, map[string][]string{}}
+		record(&r)
+		return r
+	}
+	whole := drawing(func(r *recorder) { r.row("jobs", "a"); r.row("jobs", "b") })
+	early := drawing(func(r *recorder) { r.unknownRows("jobs") })
+	none := drawing(func(*recorder) {})
+	for name, c := range map[string]struct {
+		before, now recorder
+		want        *event
+	}{
+		"the search ended early":       {whole, early, nil},
+		"it goes on ending early":      {early, early, nil},
+		"it has looked at all again":   {early, whole, &event{map[string]string{}, whole.rows}},
+		"all have gone":                {whole, none, &event{map[string]string{}, map[string][]string{"jobs": {}}}},
+		"all have gone since it ended": {early, none, &event{map[string]string{}, map[string][]string{"jobs": {}}}},
+	} {
+		if got := c.now.since(c.before); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }

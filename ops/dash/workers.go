@@ -18,10 +18,11 @@ type workersData struct {
 	Vanished []queue.PoolInfo
 	Rows     []workerRow
 	Count    Value
+	Gone     Value    // how many have vanished
 	Versions []string // more than one: they are mixed
 	Longest  []runningRow
-	Of       int // jobs that workers hold, as far as they were read
-	Problems []error
+	Some     Value // how many of the jobs that workers hold these are, as far as they were read
+	Problems []string
 }
 
 // A workerRow is a living worker.
@@ -36,7 +37,13 @@ type workerRow struct {
 	Served  []ServedQueue
 	Longest time.Duration // that it has held a job
 	Odd     bool          // whether its version is not that of most
-	Why     string        // no signal can be sent to it
+	Up      Stamp         // since when it runs
+	Holds   Value         // jobs, of its slots
+	Stuck   Value         // how many handlers ignore their timeout, empty for none
+	Solo    Value         // that it runs one job alone, empty if it does not
+	Kinds   Value         // of the jobs that it holds
+	Rest    Value
+	Why     string // no signal can be sent to it
 }
 
 // LongestText returns how long the worker has held one of its jobs.
@@ -49,8 +56,9 @@ type ServedQueue struct{ Name, Href string }
 type runningRow struct {
 	*queue.Job
 	ID       words.LongID
-	Worker   string
-	Progress string
+	Worker   Value
+	Progress Value
+	At, For  Stamp // when it was taken, and since then
 }
 
 // longestShown is the number of jobs in the list of those that run longest.
@@ -118,7 +126,8 @@ func showWorkers(p *page, whole *ops.Fleet) error {
 	if !p.Who.May(access.View, access.All) {
 		fleet = whole.Within(queueNames(p))
 	}
-	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions(), Problems: fleet.Unreadable}
+	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions()}
+	data.setTop(p, fleet)
 	signalled, named := map[string]bool{}, map[string]bool{} // by all queues of the workers
 	for _, worker := range whole.Workers {
 		signalled[worker.Name], named[worker.Name] = p.Who.MaySignal(worker.Queues), p.Who.SeesWorker(worker.Queues)
@@ -142,22 +151,53 @@ func showWorkers(p *page, whole *ops.Fleet) error {
 		slots += worker.Concurrency
 	}
 	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), words.T("workers.slots", slots), p.ClockSeconds(fleet.Now, p.Now()).Text))
+	if err := data.setLongest(p, fleet, named); err != nil {
+		return err
+	}
+	p.Title = words.T("workers.title")
+	p.Data = data
+	return nil
+}
+
+// setTop sets what stands above the rows.
+func (d *workersData) setTop(p *page, fleet *ops.Fleet) {
+	d.Gone = p.Val("vanished", "")
+	if n := len(d.Vanished); n > 0 {
+		d.Gone = p.Val("vanished", words.T("workers.vanished_count", n))
+	}
+	for _, pool := range d.Vanished {
+		p.recorder.row("vanished", "vanished "+pool.Name)
+	}
+	if len(d.Versions) > 1 {
+		for _, version := range d.Versions {
+			p.recorder.row("versions", "version "+version)
+		}
+	}
+	for _, err := range fleet.Unreadable {
+		d.Problems = append(d.Problems, err.Error())
+		p.recorder.row("problems", err.Error())
+	}
+}
+
+// setLongest sets the jobs that run longest. named are the workers whose names the principal sees.
+func (d *workersData) setLongest(p *page, fleet *ops.Fleet, named map[string]bool) error {
 	jobs, all := fleet.Longest(longestShown)
-	data.Of = all
+	d.Some = p.Val("some", words.T("workers.some", len(jobs), all))
 	for _, job := range jobs {
 		progress, err := p.dash.queues.Progress(p.ctx(), job.ID)
 		if err != nil {
 			return err
 		}
-		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.Redactor().Text(strings.ToValidUTF8(string(progress), "�"))}
+		text := p.dash.ops.Redactor().Text(strings.ToValidUTF8(string(progress), "�"))
+		row := runningRow{Job: job, ID: words.Long(job.ID), Progress: p.Val("progress "+job.ID, cmp.Or(text, words.None))}
+		row.Worker = p.Val("by "+job.ID, words.None)
 		if pool := (queue.WorkerInfo{Name: job.Worker}).Pool(); named[pool] {
-			row.Worker = pool
+			row.Worker = p.Val("by "+job.ID, pool)
 		}
+		row.At, row.For = p.LiveTime("at "+job.ID, p.ClockSeconds(job.Taken, p.Now())), p.LiveTime("for "+job.ID, p.Age(job.Taken, p.Now()))
 		p.row("longest", job.ID)
-		data.Longest = append(data.Longest, row)
+		d.Longest = append(d.Longest, row)
 	}
-	p.Title = words.T("workers.title")
-	p.Data = data
 	return nil
 }
 
@@ -181,6 +221,26 @@ func (r *workerRow) fill(p *page, fleet *ops.Fleet, versions []string) {
 	r.Badge = p.LiveBadge("worker "+r.Key, workerBadge(p, r.Worker))
 	r.Odd = len(versions) > 1 && r.Version != versions[0]
 	p.recorder.row("workers", r.Key)
+	r.setLive(p)
+}
+
+// setLive sets what else the stream changes in place.
+func (r *workerRow) setLive(p *page) {
+	r.Up = p.LiveTime("up "+r.Key, p.Age(r.Started, p.Now()))
+	r.Holds = p.Val("of "+r.Key, words.T("queue.held", r.Held(), words.T("workers.slots", r.Concurrency)))
+	r.Stuck, r.Solo = p.Val("stuck "+r.Key, ""), p.Val("solo "+r.Key, "")
+	if n := r.Worker.Stuck; n > 0 {
+		r.Stuck = p.Val("stuck "+r.Key, words.T("workers.stuck", n))
+	}
+	if r.Worker.Solo() != "" {
+		r.Solo = p.Val("solo "+r.Key, words.T("workers.solo"))
+	}
+	var kinds []string
+	for _, k := range r.HeldKinds() {
+		kinds = append(kinds, words.Text(k.Count)+" × "+k.Kind)
+	}
+	r.Kinds = p.Val("kinds "+r.Key, cmp.Or(strings.Join(kinds, ", "), words.None))
+	r.Rest = p.Rest(r.Key, r.Short, r.Served, r.Version, r.Odd, r.Dead())
 }
 
 // maxState is the length above which the state that a worker reports is cut.

@@ -67,7 +67,7 @@ func TestWorkersAreShownAndTold(t *testing.T) {
 		}
 	}
 	page = f.get("/queues/mail")
-	f.want(page, http.StatusOK, "<dt>mta-1</dt>", "<dt>a worker</dt>")
+	f.want(page, http.StatusOK, ">mta-1</dt>", ">a worker</dt>")
 	if strings.Contains(page.body, "app-1") || strings.Contains(page.body, ">app<") {
 		t.Errorf("a worker that also serves queues of others is named: %s", page.body)
 	}

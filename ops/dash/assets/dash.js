@@ -36,7 +36,7 @@ showPicked()
 
 // Live values: elements by the name of their attribute and its value.
 const elements = new Map()
-for (const name of ['v', 'badge', 'icon', 'k', 'label', 'path', 'spark', 'time', 'width']) {
+for (const name of ['v', 'badge', 'shape', 'k', 'label', 'path', 'spark', 'time', 'width']) {
   for (const element of all('[data-' + name + ']')) {
     const key = name + ' ' + element.dataset[name]
     elements.set(key, (elements.get(key) || []).concat(element))
@@ -113,7 +113,7 @@ const setSpark = (element, value) => {
 }
 const attribute = name => (element, value) => element.setAttribute(name, value)
 const setters = {
-  badge: setBadge, icon: setIcon, k: setPlace, label: attribute('aria-label'), path: attribute('d'), spark: setSpark, time: setTime, width: attribute('width'),
+  badge: setBadge, shape: setIcon, k: setPlace, label: attribute('aria-label'), path: attribute('d'), spark: setSpark, time: setTime, width: attribute('width'),
 }
 
 const say = text => {

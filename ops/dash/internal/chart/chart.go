@@ -25,6 +25,9 @@ func Line(label string, values []float64) *Spark {
 	return &Spark{"", label, *chart.NewSpark(values, 0, max(1, slices.Max(values)))}
 }
 
+// NoLine returns a line without values, which become known later.
+func NoLine(label string) *Spark { return &Spark{"", label, chart.Spark{X: "0", Y: "0"}} }
+
 // A Bar is a share of a whole. Key names its width among the live values; empty for none.
 type Bar struct{ Label, Class, Width, Key string }
 
@@ -83,29 +86,30 @@ func plotBars(values []float64, top float64) string {
 
 // Bars are small bars of a table, one for each of a few times; a part of each can be bad.
 type Bars struct {
-	Label string
-	Rects []BarRect
+	Key      string // of live ones; empty for none
+	Label    string
+	All, Bad string // paths of the bars, and of their bad parts
 }
-
-// A BarRect is a bar, or the bad part of one.
-type BarRect struct{ X, Y, Width, Height, Class string }
 
 // barsWidth and barsHeight are those of the drawing; a bar takes barShare of its place.
 const barsWidth, barsHeight, barShare = 100.0, 20.0, 0.76
 
 // Histogram returns the bars of counts, the oldest first. Zero is their base.
 func Histogram(label string, counts, bad []int64) *Bars {
-	b := &Bars{Label: label}
-	top, step := float64(max(1, slices.Max(counts))), barsWidth/float64(len(counts))
-	add := func(i int, n int64, class string) {
+	top := float64(max(1, slices.Max(counts)))
+	return &Bars{Label: label, All: smallBars(counts, top), Bad: smallBars(bad, top)}
+}
+
+// smallBars returns one path of all bars.
+func smallBars(counts []int64, top float64) string {
+	var path strings.Builder
+	step := barsWidth / float64(len(counts))
+	width := chart.Coordinate(step * barShare)
+	for i, n := range counts {
 		if n > 0 {
-			height := max(1.5, barsHeight*float64(n)/top)
-			b.Rects = append(b.Rects, BarRect{chart.Coordinate(float64(i) * step), chart.Coordinate(barsHeight - height), chart.Coordinate(step * barShare), chart.Coordinate(height), class})
+			height := chart.Coordinate(max(1.5, barsHeight*float64(n)/top))
+			fmt.Fprintf(&path, "M%s 20v-%sh%sv%sz", chart.Coordinate(float64(i)*step), height, width, height)
 		}
 	}
-	for i, n := range counts {
-		add(i, n, "")
-		add(i, bad[i], "hot")
-	}
-	return b
+	return path.String()
 }
