@@ -102,8 +102,11 @@ func (q *Queue) explain(err error) error {
 // who pauses it and a note for others, of at most 128 and 256 bytes; both may be empty. A paused
 // queue stays paused since its first pause, and a later name and note replace those before.
 func (q *Queue) Pause(ctx context.Context, by, note string) error {
-	if len(by) > 128 || len(note) > 256 {
-		return fmt.Errorf("%w: pause of queue %s: a name of %d and a note of %d bytes: want at most 128 and 256", ErrInvalid, q.name, len(by), len(note))
+	switch {
+	case len(by) > 128:
+		return invalid("pause of queue %s: the name of who pauses it has %d bytes: want at most 128", q.name, len(by))
+	case len(note) > 256:
+		return invalid("pause of queue %s: the note has %d bytes: want at most 256", q.name, len(note))
 	}
 	return q.setPaused(ctx, SignalPause, by, note)
 }

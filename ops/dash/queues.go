@@ -47,7 +47,7 @@ func queuesPage(p *page) error {
 		queues = slices.DeleteFunc(slices.Clone(queues), func(q *ops.SampledQueue) bool { return !strings.Contains(strings.ToLower(q.Name), part) })
 	}
 	last := max(1, (len(queues)+queuesPerPage-1)/queuesPerPage)
-	number, _ := strconv.Atoi(p.request.FormValue("page")) // whatever is no number is the first
+	number, _ := strconv.Atoi(p.request.FormValue("page")) // what is not a number counts as 1
 	number = min(max(1, number), last)
 	first := (number - 1) * queuesPerPage
 	data.Rows = queueRows(p, queues[first:min(first+queuesPerPage, len(queues))])
@@ -60,6 +60,9 @@ func queuesPage(p *page) error {
 	}
 	if last > 1 {
 		data.Count = words.T("queues.shown", first+1, first+len(data.Rows), data.Count)
+	}
+	if text := readingStates(o); text != "" {
+		data.Count += "; " + text
 	}
 	if number < last {
 		data.Next = number + 1
