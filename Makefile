@@ -96,8 +96,8 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint ## all that a change must pass
-	rm -rf bin/tests && mkdir -p bin/tests
-	$(MAKE) --no-print-directory race KEEP=$(CURDIR)/bin/tests
-	./scripts/fuzz.sh -tests bin/tests 2s
-	rm -rf bin/tests
+	rm -rf kept.test && mkdir -p kept.test
+	$(MAKE) --no-print-directory race KEEP=$(CURDIR)/kept.test
+	./scripts/fuzz.sh -tests kept.test 2s
+	rm -rf kept.test
 	$(MAKE) demo BUILDFLAGS=-race
