@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/delayed"
 	"skidway/distribute"
 	"skidway/distribute/chat/group"
 	"skidway/internal/browsertest"
@@ -58,9 +59,10 @@ func (f *fixture) poison() map[string][]string {
 	f.add("mail", "email.send", `{}`, queue.Options{})
 	now := time.Now()
 	f.must(f.redis.HSet(ctx, mail+"dead:jobs", "d1", storedJob("kind", "email.send", "args", of("args"), "headers", f.marshal(map[string]string{of("header"): of("value")}),
-		"errors", f.marshal([]queue.Failure{{Attempt: 1, Time: now, Error: of("error")}}), "failures", f.marshal([]map[string]any{{"attempt": 1, "worker": of("worker"), "stack": of("stack")}}), "reason", of("reason"))).Err())
+		"errors", f.marshal([]queue.Failure{{Attempt: 1, Time: now, Error: of("error")}}), "failures", f.marshal([]map[string]any{{"attempt": 1, "worker": of("worker"), "stack": of("stack")}}), "reason", of("reason"), "unique", of("unique"), "group", of("group"),
+		"then", f.marshal([]map[string]any{{"kind": of("then"), "args": of("next"), "queue": of("to")}}))).Err())
 	f.must(f.redis.ZAdd(ctx, mail+"dead", redis.Z{Score: float64(now.UnixMilli()), Member: "d1"}).Err())
-	f.must(f.redis.HSet(ctx, mail+"results:jobs", "d2", storedJob("kind", "email.send", "args", "{}", "outcome", "success", "result", of("result"))).Err())
+	f.must(f.redis.HSet(ctx, mail+"results:jobs", "d2", storedJob("kind", "email.send", "args", "{}", "outcome", of("ended"), "result", of("result"))).Err())
 	f.must(f.redis.ZAdd(ctx, mail+"results", redis.Z{Score: float64(now.Add(time.Hour).UnixMilli()), Member: "d2"}).Err())
 	kind, err := f.redis.XAdd(ctx, &redis.XAddArgs{Stream: mail + "2:normal:fresh", Values: []any{"kind", of("kind"), "args", "{}"}}).Result()
 	f.must(err)
@@ -83,6 +85,10 @@ func (f *fixture) poison() map[string][]string {
 	f.must(f.redis.HSet(ctx, mail+"operation:"+strings.TrimPrefix(run.Operation.ID, "mail:0:"), "error", of("operation"), "match", of("match"), "do", of("do")).Err())
 	f.must(f.audit.Record(ctx, access.Entry{Who: of("who"), Action: of("action"), Queue: of("queue"), Filter: of("filter"), Outcome: of("outcome"), From: of("from")}))
 	f.must(f.redis.HSet(ctx, mail+"schedules", of("schedule"), of("record")).Err())
+	_, err = delayed.AddSchedule(ctx, f.queues, queue.CronSchedule{Name: "nightly", Queue: "mail", Expr: "@daily", Kind: "report", Args: []byte(of("of it"))})
+	f.must(err)
+	f.must(f.redis.HSet(ctx, prefix+":{queues}:pools", of("gone"), f.marshal(queue.PoolInfo{Host: of("gone host"), Queues: []string{"mail"}, Version: of("gone version")})).Err())
+	f.must(f.redis.ZAdd(ctx, prefix+":{queues}:pools:expiry", redis.Z{Score: float64(now.Add(-time.Minute).UnixMilli()), Member: of("gone")}).Err())
 	f.must(f.redis.SAdd(ctx, prefix+":{queues}", of("name")).Err())
 	f.must(f.redis.ZAdd(ctx, prefix+":{queues}:used", redis.Z{Score: float64(now.UnixMilli()), Member: of("name")}).Err())
 
@@ -107,10 +113,10 @@ func (f *fixture) poison() map[string][]string {
 
 	return map[string][]string{
 		"/": {"by", "note"}, "/queues": {}, "/queues/mail": {"counted kind", "counted error"}, "/queues/docs": {"by", "note"},
-		"/jobs/mail:0:d1": {"args", "header", "value", "error", "worker", "stack", "reason"}, "/jobs/mail:0:d2": {"result"}, "/jobs/mail:0:n" + kind: {"kind"}, "/jobs/" + active.ID: {"progress", "log"},
+		"/jobs/mail:0:d1": {"args", "header", "value", "error", "worker", "stack", "reason", "unique", "then"}, "/jobs/mail:0:d2": {"ended", "result"}, "/jobs/mail:0:n" + kind: {"kind"}, "/jobs/" + active.ID: {"progress", "log"},
 		"/jobs/mail:0:d1/copy": {"args"}, "/jobs?queue=mail&state=dead": {"args", "reason"}, "/jobs?queue=mail&state=waiting": {"kind"}, "/jobs?state=finished&queue=mail": {},
-		"/errors": {"counted kind", "counted error"}, "/workers": {"pool", "host", "served", "state", "version"}, "/operations": {"operation", "match", "asker"}, "/audit": {"who", "action", "queue", "filter", "outcome", "from"},
-		"/schedules?queue=mail": {"schedule"}, "/channels": {"file", "settings", "subscriber", "its settings"}, "/counts?channel=web&subscriber=countries": {"country"}, "/enqueue": {}, "/redis": {}, "/settings": {},
+		"/errors": {"counted kind", "counted error"}, "/workers": {"pool", "host", "served", "state", "version", "gone"}, "/operations": {"operation", "match", "asker"}, "/audit": {"who", "action", "queue", "filter", "outcome", "from"},
+		"/schedules?queue=mail": {"schedule"}, "/schedules/edit?queue=mail&name=nightly": {"of it"}, "/channels": {"file", "settings", "subscriber", "its settings"}, "/counts?channel=web&subscriber=countries": {"country"}, "/enqueue": {}, "/redis": {}, "/settings": {},
 		"/chats?chat=" + url.QueryEscape(chat): {"chat", "member"}, "/chats?member=" + url.QueryEscape(of("member")): {"chat"},
 		"/jobs/question?do=retry&state=dead&queue=mail&id=mail:0:d1": {}, "/jobs/question?do=delete&all=1&state=dead&queue=mail&match=" + url.QueryEscape(`kind == "`+`(typed)<img>"`): {},
 	}
