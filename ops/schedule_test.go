@@ -18,14 +18,14 @@ import (
 	"skidway/queue"
 )
 
-// addSchedule adds a schedule of each year.
+// addSchedule adds a schedule that fires once a year.
 func (f *fixture) addSchedule(name, in string) {
 	f.Helper()
 	_, err := delayed.AddSchedule(f.Context(), f.queues, queue.CronSchedule{Name: name, Queue: in, Expr: "@yearly", Kind: "report", Args: []byte("{}")})
 	f.must(err)
 }
 
-// spoilSchedules gives a key of the schedules of a queue another type.
+// spoilSchedules overwrites a key of the schedules of a queue by one of another type.
 func (f *fixture) spoilSchedules(in, key string) {
 	f.Helper()
 	f.must(f.db.Set(f.Context(), f.db.Prefix()+":{"+in+":0}:"+key, "x", 0).Err())

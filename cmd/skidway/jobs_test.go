@@ -307,6 +307,8 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 	for args, want := range map[string]string{
 		"jobs retry":                              "give IDs of jobs (- for standard input), or --queue",
 		"jobs retry mail:0:n1-0 --queue mail":     "give IDs of jobs (- for standard input), or --queue",
+		"jobs retry mail:0:n1-0 --dry-run":        "--dry-run goes with --queue",
+		"jobs retry - mail:0:n1-0":                "give either IDs or -",
 		"jobs delete --queue mail":                "--state is missing",
 		"jobs delete mail:0:n1-0 --state dead":    "--state goes with --queue",
 		"jobs delete --queue mail --state active": "want one of waiting, delayed, dead, finished",

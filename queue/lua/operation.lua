@@ -249,7 +249,7 @@ else
   for i = 9, #ARGV do
     local job = changed < room and ARGV[i] ~= '' and locate_one(stored.state, ARGV[i])
     local did = job and entered_at(job) < as_of and change(job, stored.letter)
-    if did == 'ok' or did == 'same' and stored.ids ~= '' then changed = changed + 1 end -- named jobs are as was asked
+    if did == 'ok' or did == 'same' and stored.ids ~= '' then changed = changed + 1 end -- a named job that has the priority counts
   end
   if finish_step then finish_step() end
   for name, n in pairs(counted) do count_now(name, n) end

@@ -283,10 +283,11 @@ func byQueue(ids []string) (groups [][]string) {
 // changeNamed changes jobs by their ids as operations, one after the other: each is of one queue.
 func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service, ids []string) error {
 	changes, err := j.askNamed(ctx, o, client, ids)
-	left, changed := 0, 0
+	total, changed := 0, 0
 	for _, change := range changes {
-		left += len(change.IDs)
+		total += len(change.IDs)
 	}
+	left := total // in operations that have not begun
 	for _, change := range changes {
 		if err == nil {
 			err = cli.AuditJobs(ctx, change.IDs, func() (int, error) {
@@ -309,7 +310,7 @@ func (j *jobChange) changeNamed(ctx context.Context, o *operator, client service
 		err = cmp.Or(err, o.PrintLine(jobCount(changed)+" "+o.done))
 	}
 	switch {
-	case err != nil && changed > 0 && left > 0:
+	case err != nil && left > 0 && left < total:
 		return fmt.Errorf("%w; %s of other operations were left alone: give their IDs again", err, jobCount(left))
 	case err == nil && changed == 0:
 		return fmt.Errorf("not changed: %s", jobCount(len(ids)))
