@@ -12,6 +12,9 @@ export GORACE ?= atexit_sleep_ms=20
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
+# How long each of the tests that go on with other random numbers does so in make chaos.
+CHAOS ?= 5m
+
 .PHONY: help build demo test oldest race race-libraries race-command s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip crawlers worldmap ci redis chromium
 
 help: ## list the targets
@@ -76,12 +79,13 @@ bench-compare: redis ## fail if a figure lost MAX_LOSS (5) % since BASE=COMMIT, 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./scripts/fuzz.sh $(FUZZTIME)
 
-chaos: redis ## strike workers, Redis and the network for long (SKIDWAY_CHAOS_SEED=N)
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped|LostReply' ./distribute
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Model|EachTimeFires' ./distribute/... ./delayed
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|ManyQueuesStart|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
+chaos: export SKIDWAY_CHAOS = $(CHAOS)
+chaos: redis ## strike workers, Redis and the network, each test for CHAOS (5m) (two hours; SKIDWAY_CHAOS_SEED=N)
+	go test -race -timeout 2h -run 'Killed|Stopped|LostReply' ./distribute
+	go test -race -timeout 2h -run EveryJob ./queue
+	go test -race -timeout 2h -run 'Model|EachTimeFires' ./distribute/... ./delayed
+	go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
+	go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|ManyQueuesStart|Outage|Killed|Stopped|Blocked|Poison|LostReply|SlowConnection|OnACluster|OfACluster' ./workers
 
 mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... TESTS=REGEXP JOBS=N)
 	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(TESTS),-tests '$(TESTS)') $(if $(JOBS),-jobs $(JOBS))

@@ -3,8 +3,7 @@ package distribute_test
 import (
 	"bytes"
 	"fmt"
-	"iter"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -13,49 +12,31 @@ import (
 	"skidway/internal/redistest"
 )
 
-// thorough asks for every point of a crash or of a lost reply, instead of some (`make chaos`).
-var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
-
-// points yields the numbers of the commands at which a test strikes: all of them in the long form.
-// In the short form they are drawn, some forty commands apart, so that many runs come to all of
-// them; the seed is printed.
-func points(t testing.TB) iter.Seq[int] {
-	const short = 40
-	random := seeded(t)
-	return func(yield func(int) bool) {
-		for n, gap := 1, short; ; n, gap = n+1, 2*short {
-			if !thorough {
-				n += random.IntN(gap)
-			}
-			if !yield(n) {
-				return
-			}
+// strikeAt calls a function with the numbers of commands at which it is to strike, more and more of
+// them, until there are fewer commands. They are drawn, on average as far apart as the gap.
+func strikeAt(t *testing.T, gap int, strike func(n int, random *rand.Rand) (struck bool)) {
+	random := redistest.Random(t)
+	for range redistest.Rounds(t, 1) {
+		for n, struck := 1+random.IntN(gap), true; struck && !t.Failed(); n += 1 + random.IntN(2*gap) {
+			struck = strike(n, random)
 		}
 	}
 }
 
-// killEverywhere kills a process at its nth Redis command, for more and more n,
+// manyCommands is the gap of strikes at processes of hundreds of commands.
+const manyCommands = 40
+
+// killEverywhere kills a process before or after its nth Redis command, for more and more n,
 // until it ends before it comes so far; then starts it again with all others
-// that are needed, and compares the counts. Whether before the command or once it is answered is
-// drawn; the long form does both.
+// that are needed, and compares the counts.
 func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, signal processtest.CommandSignal) (killed bool)) {
-	random := seeded(t)
-	for n := range points(t) {
-		signals := []processtest.CommandSignal{killAt(n, random)}
-		if thorough {
-			signals = append(signals, signals[0])
-			signals[1].After = !signals[0].After
-		}
-		killed := false
-		for _, signal := range signals {
-			t.Run(fmt.Sprintf("command %d after=%t", n, signal.After), func(t *testing.T) {
-				killed = scenario(t, redistest.URL(t), t.TempDir(), signal) || killed
-			})
-		}
-		if !killed || t.Failed() {
-			break
-		}
-	}
+	strikeAt(t, manyCommands, func(n int, random *rand.Rand) (killed bool) {
+		signal := killAt(n, random)
+		t.Run(fmt.Sprintf("command %d after=%t", n, signal.After), func(t *testing.T) {
+			killed = scenario(t, redistest.URL(t), t.TempDir(), signal)
+		})
+		return killed
+	})
 }
 
 // The lines of the first file are of so many countries that their cells are staged in steps.
@@ -113,22 +94,11 @@ func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
 	})
 }
 
-// firstPoints yields the commands up to a last one: one that is drawn, and all in the long form.
-func firstPoints(t testing.TB, last int) iter.Seq[int] {
-	random := seeded(t)
-	return func(yield func(int) bool) {
-		if !thorough {
-			yield(1 + random.IntN(last))
-			return
-		}
-		for n := 1; n <= last && yield(n); n++ {
-		}
-	}
-}
-
 func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	for n := range firstPoints(t, 40) {
+	random := redistest.Random(t)
+	for range redistest.Rounds(t, 1) {
+		n := 1 + random.IntN(manyCommands)
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			run(t, url, "ship", crashFiles(t, folder)...)
@@ -147,7 +117,9 @@ func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 
 func TestStoppedShipperChangesNothingWhenItGoesOn(t *testing.T) {
 	t.Parallel()
-	for n := range firstPoints(t, 40) {
+	random := redistest.Random(t)
+	for range redistest.Rounds(t, 1) {
+		n := 1 + random.IntN(manyCommands)
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			files := crashFiles(t, folder)

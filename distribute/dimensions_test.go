@@ -191,10 +191,10 @@ func TestCountsByAllDimensionsAreExactWheneverAWorkerIsKilled(t *testing.T) {
 		}
 		paths = append(paths, write(t, folder, filepath.Base(path), content.Bytes()))
 	}
-	random := seeded(t)
-	for n := range firstPoints(t, 120) {
-		signal := killAt(n, random)
-		t.Run(fmt.Sprintf("command %d after=%t", n, signal.After), func(t *testing.T) {
+	random := redistest.Random(t)
+	for range redistest.Rounds(t, 1) {
+		signal := killAt(1+random.IntN(120), random)
+		t.Run(fmt.Sprintf("command %d after=%t", signal.At, signal.After), func(t *testing.T) {
 			url := redistest.URL(t)
 			channel := open(t, redistest.Open(t, url))
 			ship(t, channel, paths...)

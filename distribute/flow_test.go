@@ -269,14 +269,11 @@ func TestRefusedFileOfManyWindowsFlows(t *testing.T) {
 // window.
 func TestShippersAndWorkersKilledWhileAFileFlows(t *testing.T) {
 	t.Parallel()
-	runs, names := 1, []string{"a.log", "b.log.gz"}
-	if thorough {
-		runs = 100
-	}
-	random, lines := seeded(t), noisyLines(7, 15_000)
+	names := []string{"a.log", "b.log.gz"}
+	random, lines := redistest.Random(t), noisyLines(7, 15_000)
 	first := random.IntN(len(names))
 	subscribers := []string{"s", "t"}
-	for i := range runs {
+	for i := range redistest.Rounds(t, 1) {
 		name := names[(first+i)%len(names)]
 		t.Run(fmt.Sprint("run ", i, " ", name), func(t *testing.T) {
 			url := redistest.URL(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -20,8 +21,7 @@ func TestLostReplyToAnyCommandChangesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	files := crashFiles(t, folder)
-	for n := range points(t) {
-		lost := false
+	strikeAt(t, manyCommands, func(n int, _ *rand.Rand) (lost bool) {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
 			proxy := redistest.StartProxy(t, url)
@@ -32,10 +32,8 @@ func TestLostReplyToAnyCommandChangesNothing(t *testing.T) {
 			exact(t, url, "s", crashContents...)
 			lost = proxy.Commands() >= n
 		})
-		if !lost || t.Failed() {
-			break
-		}
-	}
+		return lost
+	})
 }
 
 func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) {
@@ -43,8 +41,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 	ctx, folder := context.Background(), t.TempDir()
 	lines := content(1, 200)
 	path := write(t, folder, "a.log", lines)
-	for n := range points(t) {
-		lost := false
+	strikeAt(t, manyCommands, func(n int, _ *rand.Rand) (lost bool) {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
 			// A server that has seen the scripts: the answer that is lost is the
@@ -73,10 +70,8 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			exact(t, url, "fast", lines)
 			lost = proxy.Commands() >= n
 		})
-		if !lost || t.Failed() {
-			break
-		}
-	}
+		return lost
+	})
 }
 
 // A deletionHook looks at the commands that begin to delete a channel, by closing its window.

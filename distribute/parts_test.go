@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -204,13 +203,6 @@ func (h afterScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return next
 }
 
-// seeded returns random numbers whose seed is printed.
-func seeded(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 // killAt kills a process before or after its nth command.
 func killAt(n int, random *rand.Rand) processtest.CommandSignal {
 	return processtest.CommandSignal{At: n, After: random.IntN(2) == 0, Signal: syscall.SIGKILL}
@@ -220,13 +212,9 @@ func killAt(n int, random *rand.Rand) processtest.CommandSignal {
 // commands. It inflates members of a gzip file in parallel.
 func TestWorkerKilledBetweenPartsAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	runs := 2
-	if thorough {
-		runs = 400
-	}
-	random := seeded(t)
+	random := redistest.Random(t)
 	contents := [][]byte{partContent(3), partContent(4), bytes.TrimSuffix(content(5, 500), []byte("\n"))}
-	for i := range runs {
+	for i := range redistest.Rounds(t, 2) {
 		served := []string{"s", filteredName}[:1+i%2]
 		t.Run(fmt.Sprint("run ", i), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
@@ -249,13 +237,9 @@ func TestWorkerKilledBetweenPartsAndStartedAgain(t *testing.T) {
 
 func TestShipperAndWorkerKilledBetweenPartsAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	runs := 1
-	if thorough {
-		runs = 200
-	}
-	random, content := seeded(t), partContent(6)
+	random, content := redistest.Random(t), partContent(6)
 	first := random.IntN(len(partNames))
-	for i := range runs {
+	for i := range redistest.Rounds(t, 1) {
 		name := partNames[(first+i)%len(partNames)]
 		t.Run(fmt.Sprint("run ", i, " ", name), func(t *testing.T) {
 			url := redistest.URL(t)

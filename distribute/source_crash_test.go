@@ -3,6 +3,7 @@ package distribute_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,20 +11,18 @@ import (
 	"skidway/internal/redistest"
 )
 
-// strikeBriefly kills a process of few commands at every fifth of them, at each in the long form, until
-// it ends before it comes so far; and once in a Cluster of three masters.
+// strikeBriefly kills a process of few commands at about every fifth of them, until it ends before it
+// comes so far; and once in a Cluster of three masters.
 func strikeBriefly(t *testing.T, scenario func(t *testing.T, db *rdb.DB, plan processPlan) (killed bool)) {
-	random, gap := seeded(t), 5
-	if thorough {
-		gap = 1
-	}
-	for n, killed := 1+random.IntN(gap), true; killed && !t.Failed(); n += gap {
+	strikeAt(t, 5, func(n int, random *rand.Rand) (killed bool) {
 		signal := killAt(n, random)
 		t.Run(fmt.Sprintf("command %d after=%t", n, signal.After), func(t *testing.T) {
 			url := redistest.URL(t)
 			killed = scenario(t, redistest.Open(t, url), processPlan{URL: url, Signal: signal})
 		})
-	}
+		return killed
+	})
+	random := redistest.Random(t)
 	signal := killAt(1+random.IntN(15), random)
 	t.Run(fmt.Sprintf("cluster, command %d after=%t", signal.At, signal.After), func(t *testing.T) {
 		db := redistest.ClusterDB(t)

@@ -88,13 +88,10 @@ func TestStreamOfManyWindowsFlows(t *testing.T) {
 // The same content sent again continues what was counted.
 func TestShipperKilledInTheMiddleOfAStream(t *testing.T) {
 	t.Parallel()
-	runs, names := 1, []string{"a.log", "b.log.gz"}
-	if thorough {
-		runs = 100
-	}
-	random, lines := seeded(t), noisyLines(8, 12_000)
+	names := []string{"a.log", "b.log.gz"}
+	random, lines := redistest.Random(t), noisyLines(8, 12_000)
 	first := random.IntN(len(names))
-	for i := range runs {
+	for i := range redistest.Rounds(t, 1) {
 		name := names[(first+i)%len(names)]
 		t.Run(fmt.Sprint("run ", i, " ", name), func(t *testing.T) {
 			url := redistest.URL(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,18 +17,12 @@ import (
 	"skidway/queue"
 )
 
-// thorough requests many more runs (`make chaos`).
-var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
-
 func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		t.Run("any interleaving", func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { runMachine(t, db) })
 		})
-		for round := range 20 {
-			if !thorough || t.Failed() {
-				return
-			}
+		for round := range redistest.Rounds(t, 0) {
 			t.Run(fmt.Sprint("more ", round), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					for range 3 {

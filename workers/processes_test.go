@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,34 +24,13 @@ import (
 )
 
 // thorough asks for the long form of the chaos tests (`make chaos`).
-var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
+var thorough = redistest.LongForm > 0
 
 // chaosPatience bounds a chaos test in its short form, and a test that has no other.
 const chaosPatience = 2 * time.Minute
 
 // thoroughPatience bounds a chaos test in its long form.
 const thoroughPatience = 20 * time.Minute
-
-// shortSeed is the seed of chaos tests in their short form.
-const shortSeed = 3
-
-// chaosSeed returns the seed of a chaos test: SKIDWAY_CHAOS_SEED, else shortSeed, or another
-// one each time in the long form.
-func chaosSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed := uint64(shortSeed)
-	if thorough {
-		seed = uint64(time.Now().UnixNano())
-	}
-	if text := os.Getenv("SKIDWAY_CHAOS_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SKIDWAY_CHAOS_SEED: %v", err)
-		}
-	}
-	t.Logf("SKIDWAY_CHAOS_SEED=%d", seed)
-	return seed
-}
 
 // processes are the processes of workers, the queues that they serve, and the jobs
 // that were enqueued.
@@ -96,7 +74,7 @@ func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 	}
 	f := &processes{
 		t: t, ctx: ctx, db: db, notes: notes, client: client, plan: plan,
-		random: rand.New(rand.NewPCG(chaosSeed(t), 0)), ledger: newLedger(notes), jobs: map[string]string{},
+		random: redistest.Random(t), ledger: newLedger(notes), jobs: map[string]string{},
 	}
 	for _, name := range plan.Queues {
 		q, err := client.ForPool(name)

@@ -6,23 +6,15 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
-
-// watchDuration is how long a test watches schedules. SKIDWAY_CHAOS=1 makes it longer.
-func watchDuration() time.Duration {
-	if os.Getenv("SKIDWAY_CHAOS") != "" {
-		return 15 * time.Minute
-	}
-	return time.Minute
-}
 
 // A hookServer counts the requests of the jobs of a schedule.
 type hookServer struct {
@@ -85,10 +77,8 @@ func newBeat(t testing.TB, workers int) *beat {
 
 func TestEachDueSecondHasOneJobThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
 	beats := []*beat{newBeat(t, 2), newBeat(t, 5)}
-	restartWorkers(t, rand.New(rand.NewPCG(seed, 0)), watchDuration(), beats)
+	restartWorkers(t, redistest.Random(t), max(time.Minute, redistest.LongForm), beats)
 	for _, b := range beats {
 		b.end(time.Now())
 		b.check()

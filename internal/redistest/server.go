@@ -155,7 +155,7 @@ const rapidChecks = "35"
 // Main runs a package's tests and then ends the shared servers.
 func Main(m *testing.M) {
 	flag.Parse()
-	given := flag.Lookup("rapid.checks") == nil || os.Getenv("SKIDWAY_CHAOS") != ""
+	given := flag.Lookup("rapid.checks") == nil || LongForm > 0
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
 		_ = flag.Set("rapid.checks", rapidChecks) // it is a number
