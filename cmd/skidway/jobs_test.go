@@ -366,7 +366,15 @@ func TestIDsOfJobsComeFromStandardInput(t *testing.T) {
 			if got := c.kinds(queue.Delayed); got != "a b c" {
 				t.Fatalf("delayed are %q", got)
 			}
-			want := one + " cancelled\n" + two + " cancelled\n"
+			c.ends(c.change(one, "reschedule", "-", "--in", "2h"), cli.ExitUsage, "Change the time of 1 job?", "give --yes")
+			if o := c.change("", "reschedule", "-", "--in", "2h"); o.code != cli.ExitDone || o.one(t) != "0 jobs have another time" {
+				t.Errorf("without ids: exit code %d: %s%s", o.code, o.stdout, o.stderr)
+			}
+			want := one + " is due in 2h\n" + two + " is due in 2h\n"
+			if o := c.change(one+"\n"+two+"\n"+one, "reschedule", "-", "--in", "2h", "--yes"); o.code != cli.ExitDone || o.stdout != want {
+				t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
+			}
+			want = one + " cancelled\n" + two + " cancelled\n"
 			if o := c.change(one+"\r\n\n "+two+" \n"+one, "cancel", "-", "--yes"); o.code != cli.ExitDone || o.stdout != want {
 				t.Errorf("exit code %d: %q %s", o.code, o.stdout, o.stderr)
 			}

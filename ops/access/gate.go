@@ -92,9 +92,6 @@ func NewGate(db *skidway.DB, config GateConfig) (*Gate, error) {
 	return g, nil
 }
 
-// Audit returns the audit to which the gate adds logins.
-func (g *Gate) Audit() *Audit { return g.audit }
-
 // openPaths need no principal: they say nothing of queues.
 var openPaths = []string{"/healthz", "/readyz"}
 

@@ -320,7 +320,7 @@ func TestLoginBeginsASessionUnderANewID(t *testing.T) {
 		t.Errorf("headers %v", a.Header)
 	}
 	f.edit(path)
-	entries, _, err := s.gate.Audit().List(f.ctx, "", 100)
+	entries, _, err := s.gate.audit.List(f.ctx, "", 100)
 	f.must(err)
 	var got []string
 	for _, e := range entries {

@@ -189,17 +189,13 @@ func (j *jobChange) change(name string) (change ops.Change, err error) {
 	return change, err
 }
 
-// changeIDs changes jobs by their ids. For - it reads them from standard input, so that there is no answer
-// to a question.
-func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error {
-	if len(ids) > 1 && slices.Contains(ids, "-") {
-		return cli.WrongUsage("give either IDs or - for those on standard input")
+// changeIDs changes jobs by their ids.
+func (j *jobChange) changeIDs(c *cobra.Command, o *operator, args []string) error {
+	ids, read, err := givenIDs(c, args)
+	if err != nil {
+		return err
 	}
-	if len(ids) == 1 && ids[0] == "-" {
-		var err error
-		if ids, err = readIDs(c); err != nil {
-			return err
-		}
+	if read {
 		if len(ids) == 0 {
 			return o.PrintLine("0 jobs " + o.done)
 		}
@@ -211,12 +207,6 @@ func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error
 			return err
 		}
 	}
-	for _, id := range ids {
-		if err := queue.CheckJobID(id); err != nil {
-			return cli.InvalidAsUsage(err)
-		}
-	}
-	ids = once(ids)
 	return withService(c.Context(), o.App, func(client service) error {
 		if len(ids) > ops.MaxDirect || o.rate > 0 {
 			return j.changeNamed(c.Context(), o, client, ids)
@@ -226,6 +216,24 @@ func (j *jobChange) changeIDs(c *cobra.Command, o *operator, ids []string) error
 			return done, gone(id, err)
 		})
 	})
+}
+
+// givenIDs returns the ids of jobs that are the arguments of a command, each once. For - it reads them from
+// standard input, so that there is no answer to a question.
+func givenIDs(c *cobra.Command, args []string) (ids []string, read bool, err error) {
+	switch {
+	case len(args) == 1 && args[0] == "-":
+		ids, err = readIDs(c)
+		return ids, true, err
+	case slices.Contains(args, "-"):
+		return nil, false, cli.WrongUsage("give either IDs or - for those on standard input")
+	}
+	for _, id := range args {
+		if err := queue.CheckJobID(id); err != nil {
+			return nil, false, cli.InvalidAsUsage(err)
+		}
+	}
+	return once(args), false, nil
 }
 
 // readIDs returns the ids of jobs in the lines of standard input, each once.
