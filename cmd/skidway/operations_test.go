@@ -301,6 +301,33 @@ func TestInterruptStopsAnOperation(t *testing.T) {
 	}
 }
 
+// Jobs that are named by their ids are changed by an operation for each queue. The first one is stopped, and
+// the second does not begin.
+func TestInterruptNamesTheJobsOfOtherOperations(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	var ids []string
+	for i := range 40 {
+		id, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: []string{"mail", "other"}[i/20], Delay: time.Hour})
+		put(t, err)
+		ids = append(ids, id)
+	}
+	p := processtest.Start(t, command(t, t.TempDir(), slices.Concat([]string{"jobs", "run-now"}, ids, []string{"--rate", "5", "--redis", d.url})...))
+	for deadline := time.Now().Add(waitLimit); d.operation().Changed == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("it changes nothing")
+		}
+	}
+	p.Signal(os.Interrupt)
+	line := p.Await("was stopped with", "20 jobs of other operations were left alone")
+	if code := p.ExitCode(); code != cli.ExitFailed {
+		t.Errorf("exit code %d: %s", code, line)
+	}
+	if op := d.operation(); op.Status != "stopped" || op.Changed >= 20 {
+		t.Errorf("%+v", op)
+	}
+}
+
 func TestPriorityOfJobsIsChanged(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
