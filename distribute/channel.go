@@ -82,6 +82,17 @@ func (e *VersionError) Error() string {
 // ErrNoChannel is the error of [OpenExisting] if no channel has the name.
 var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and it has no subscriber")
 
+// errGone is ErrNoChannel for a shipper or worker that had opened the channel.
+var errGone error = goneError{}
+
+type goneError struct{}
+
+func (goneError) Error() string {
+	return "the channel is gone: it was deleted, or Redis was emptied or came back older; the next start creates it"
+}
+
+func (goneError) Is(target error) bool { return target == ErrNoChannel }
+
 // InvalidWindowError is the error for a window that is below the minimum.
 type InvalidWindowError struct{ Bytes int64 }
 

@@ -221,8 +221,11 @@ func (q *claimQueue) removedError() error {
 // read reads the next announcements, and reports whether there were any.
 func (q *claimQueue) read(ctx context.Context) (bool, error) {
 	messages, err := q.channel.chat.Pending(ctx, q.channel.chatID(), memberName(q.subscriber), q.lastRead, claimBatch)
-	if errors.Is(err, chat.ErrNotMember) {
+	switch {
+	case errors.Is(err, chat.ErrNotMember):
 		err = q.removedError()
+	case errors.Is(err, chat.ErrNoChat):
+		err = errGone
 	}
 	if err != nil || len(messages) == 0 {
 		return false, err

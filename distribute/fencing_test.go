@@ -280,6 +280,44 @@ func TestFileThatChangesIsCountedUpToTheChange(t *testing.T) {
 	}
 }
 
+// They do not know with which window and settings the channel was made, so they end: what starts them again
+// makes it as it was.
+func TestEmptiedRedisEndsShippersAndWorkers(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	channel, path, counted := openWeb(t, url), logFile(t, "a", 10), make(chan struct{}, 1)
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), &WorkerConfig{Lease: time.Second, Notify: func(e Event) {
+		if e.Kind == EventCounted {
+			counted <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	ends := func(what string, err error) {
+		if !errors.Is(err, ErrNoChannel) || !strings.Contains(err.Error(), "the channel is gone: it was deleted, or Redis was emptied") {
+			t.Errorf("the %s ended with %v", what, err)
+		}
+	}
+	running.Go(func() { _, err := worker.Work(t.Context()); ends("worker", err) })
+	running.Go(func() {
+		ends("shipper", NewShipper(channel, &ShipperConfig{Lease: time.Second}).Follow(t.Context(), []string{path}))
+	})
+	<-counted
+	if err := channel.db.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("8.8.8.8 2026-11-01 more\n"); err != nil || file.Close() != nil {
+		t.Fatal(err)
+	}
+	running.Wait()
+}
+
 func TestDeletedChannelStaysDeletedBesideItsShipper(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)

@@ -291,6 +291,7 @@ var shippingScripts = []scriptCase{
 	},
 
 	{name: "admit: new file", given: registered, call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "[admitted 1 TIME]"},
+	{name: "admit: deleted channel", given: deletedChannel, call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "gone", keeps: true},
 	{
 		name: "admit: as large as the window", given: registered,
 		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow) }, want: "[admitted 1 TIME]",

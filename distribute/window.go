@@ -128,6 +128,8 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 			return admitted, s.channel.files.clearAbandoned(ctx, p.replaces)
 		case "changed":
 			return admitted, errChanged
+		case "gone":
+			return admitted, errGone
 		case "large":
 			return admitted, &TooLargeError{max(b.first, b.reserve), reply.Int(1)}
 		case "full":
@@ -289,7 +291,7 @@ func (r *registration) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
 	reply, err := r.channel.call(ctx, beginScript, target{}, r.token, r.lease.Milliseconds(), r.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
 	if err == nil && reply.Int(0) == 0 {
-		err = ErrNoChannel
+		err = errGone
 	}
 	if err != nil {
 		return fmt.Errorf("ship to channel %q: %w", r.channel.name, err)

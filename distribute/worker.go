@@ -3,6 +3,7 @@ package distribute
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -152,8 +153,8 @@ func (w *Worker) Progress() int64 {
 // UntilDone, all is counted. Between files it blocks in Redis. When ctx is done
 // it releases its claims; other workers count the rest of those files. With UntilDone, an
 // upload that was abandoned and not shipped again is an AbandonedError. If all subscribers
-// are removed meanwhile, the error is ErrNoSubscriber. The result is valid even if there is
-// an error.
+// are removed meanwhile, the error is ErrNoSubscriber; if the channel is gone, because Redis
+// has lost it, ErrNoChannel. The result is valid even if there is an error.
 func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -178,9 +179,19 @@ func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 		names = append(names, strconv.Quote(s.subscriber))
 	}
 	if err := context.Cause(ctx); err != nil {
+		if errors.Is(err, ErrNoSubscriber) && w.isGone(ctx) {
+			err = errGone
+		}
 		return result, fmt.Errorf("work on channel %q for subscriber %s: %w", w.channel.name, strings.Join(names, ", "), err)
 	}
 	return result, nil
+}
+
+// isGone reports whether the channel does not exist any more.
+func (w *Worker) isGone(ctx context.Context) bool {
+	ctx, cancel := atEnd(ctx, 5*time.Second)
+	defer cancel()
+	return errors.Is(w.channel.checkVersion(ctx), ErrNoChannel)
 }
 
 // renew is the worker's heartbeat: for each subscriber it records that a worker lives, and

@@ -7,6 +7,7 @@
 -- Returns {'admitted', shipment, place in the order of admission}
 --      or {'changed'}: the index or the record is not as it was read, or a subscriber was reset
 --        since; read it again
+--      or {'gone'}: there is no such channel any more
 --      or {'large', window}: the window can never hold the segments or the reserve
 --      or {'full', bytes in use}: the window has no room
 --      or {'line', bytes in use}: other shippers have waited longer
@@ -29,6 +30,7 @@ end
 if (last or '0') ~= seen or (call('HGET', HEADS, index_key) or '') ~= index then return refuse('changed') end
 if (call('HGET', CHANNEL, 'resets') or '0') ~= resets then return refuse('changed') end
 if state and state ~= 'done' and state ~= 'abandoned' or call('ZSCORE', OPEN, id) then return refuse('changed') end
+if call('HEXISTS', CHANNEL, 'v') == 0 then return refuse('gone') end
 local window = tonumber(call('HGET', CHANNEL, 'window') or '0')
 if math.max(tonumber(cost), tonumber(reserve)) > window then return refuse('large', window) end
 
