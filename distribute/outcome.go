@@ -62,7 +62,8 @@ type ShippedFile struct {
 	// what was counted: the bytes of both, uncompressed.
 	Length, Counted int64
 
-	// Problem is what was wrong with a counted file; nil if nothing was.
+	// Problem is what was wrong with a counted file; nil if nothing was. Of a shipped file it is
+	// known only with ShipperConfig.Wait.
 	Problem *Problem
 
 	// Lines is the number of lines of the file that each subscriber has counted.

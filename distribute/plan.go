@@ -133,6 +133,9 @@ func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error
 		result.Lines = map[string]int64{}
 		for subscriber, progress := range r.counted {
 			result.Lines[subscriber] = progress.lines
+			if found := progress.problem(result.Path); found != nil && (result.Problem == nil || found.Missing()) {
+				result.Problem = found
+			}
 		}
 	}
 	return nil

@@ -188,6 +188,22 @@ func TestReportNamesDamagedFiles(t *testing.T) {
 	}
 }
 
+func TestShipThatWaitsReportsWhatIsCountedInPart(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	save(t, filepath.Join(folder, "cut.gz"), pack(t, ".gz", strings.Repeat(small, 5000))[:900])
+	save(t, filepath.Join(folder, "whole.log"), []byte(small))
+	p := start(t, folder, with(web, "logs", "work", "--subscriber", "s")...)
+	p.Await("counting the files of channel")
+	o := skidway(t, folder, with(web, "logs", "ship", "cut.gz", "whole.log", "--wait")...)
+	if o.code != cli.ExitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "skidway: cut.gz: partial: ", "cut off; counted up to line")
+	hasLine(t, o.stderr, "skidway: some files went wrong; counted in part: 1")
+	mustRun(t, folder, with(web, "logs", "ship", ".", "--wait")...) // it says so, and ships nothing
+}
+
 func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)

@@ -68,7 +68,7 @@ func ship(a *cli.App) *cobra.Command {
 	flags.StringArrayVar(&s.subscribers, "subscriber", nil, "`NAME` of a subscriber to create if it does not exist; may be repeated")
 	flags.Var(&s.window, "window", "size of the files of the channel that are in Redis at once (default: unchanged; 1 GiB for a new channel)")
 	flags.BoolVar(&s.force, "force", false, "ship files that were counted before, too: they are counted again")
-	flags.BoolVar(&s.wait, "wait", false, "return when all subscribers have counted the files")
+	flags.BoolVar(&s.wait, "wait", false, "return when all subscribers have counted the files, and report those that could not be counted")
 	flags.BoolVar(&s.follow, "follow", false, "go on with new files and new lines, until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("wait", "follow")
 	c.MarkFlagsMutuallyExclusive("force", "follow")
@@ -137,7 +137,8 @@ func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channe
 	}
 	count := countOutcomes(s.Console, results)
 	s.sumUp(results, count, time.Since(started))
-	failed := distribute.Tally{Failed: int64(len(missing) + count[distribute.Failed])}
+	failed := s.problems(results)
+	failed.Failed += int64(len(missing) + count[distribute.Failed])
 	if err := verdict(count, failed); err != nil {
 		return err
 	}
@@ -145,6 +146,24 @@ func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channe
 		return fmt.Errorf("%w: not all is counted yet", cli.ErrStoppedEarly)
 	}
 	return nil
+}
+
+// problems reports what was wrong with the files for which the command has waited, and returns the numbers
+// of those that are not counted, or only in part.
+func (s *shipper) problems(results []distribute.ShippedFile) (failed distribute.Tally) {
+	for _, r := range results {
+		if r.Outcome != distribute.Shipped || r.Problem == nil {
+			continue
+		}
+		s.Console.Problem(r.Path, errors.New(r.Problem.Detail))
+		switch r.Problem.Kind {
+		case distribute.NotCounted:
+			failed.Failed++
+		case distribute.CountedInPart:
+			failed.Partial++
+		}
+	}
+	return failed
 }
 
 // goOn ships new files and new lines until it is stopped.
