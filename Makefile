@@ -80,7 +80,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./scripts/fuzz.sh $(FUZZTIME)
 
 chaos: export SKIDWAY_CHAOS = $(CHAOS)
-chaos: redis ## strike workers, Redis and the network, each for CHAOS (5m), an hour and a half in all (SKIDWAY_CHAOS_SEED=N)
+chaos: redis ## strike workers, Redis and the network: CHAOS (5m) a test, 90 minutes in all (SKIDWAY_CHAOS_SEED=N)
 	go test -race -timeout 2h -run 'Killed|Stopped|LostReply' ./distribute
 	go test -race -timeout 2h -run EveryJob ./queue
 	go test -race -timeout 2h -run 'Model|EachTimeFires' ./distribute/... ./delayed
