@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"skidway/internal/processtest"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -156,9 +156,7 @@ func killedMailing(n *storyFixture) []*processtest.Process {
 
 // killedAnyTime kills a random worker twice while the jobs of the story run.
 func killedAnyTime(n *storyFixture) []*processtest.Process {
-	seed := rand.Uint64()
-	n.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := redistest.Random(n)
 	close(n.post.answer)
 	counters := []*processtest.Process{n.count(), n.count()}
 	n.reports.until(queue.EventEnqueued)
