@@ -177,8 +177,8 @@ func (s *leaseSession) mustCompare() bool {
 	return changed
 }
 
-// release interrupts jobs whose delivery Redis has lost. They run again, and their entries may be
-// those of other jobs. An outcome that is not written yet is written if the same job is delivered.
+// release interrupts jobs whose delivery Redis has lost. Those that it still has run again; the entries
+// of the others may be those of other jobs by now. An outcome that is not written yet is written if the same job is delivered.
 func (s *leaseSession) release(jobs []*queue.Job) {
 	if len(jobs) == 0 {
 		return
@@ -210,7 +210,7 @@ func (s *leaseSession) release(jobs []*queue.Job) {
 	if empty {
 		defer s.onEmpty()
 	}
-	s.log.Warn("Redis has lost deliveries: these jobs run again", "jobs", len(released))
+	s.log.Warn("Redis has lost deliveries: these jobs are interrupted, and those that it still has run again", "jobs", len(released))
 	for _, a := range released {
 		a.interrupt(queue.ErrLeaseLost)
 	}
@@ -359,7 +359,7 @@ func (s *leaseSession) lost() {
 	s.mu.Unlock()
 	// A fetch whose outcome is unknown may not have opened the lease.
 	if s.end() && (len(held) > 0 || s.lease.IsOpen()) {
-		s.log.Warn("lease lost: the jobs that this worker holds go to others", "worker", s.lease.Worker())
+		s.log.Warn("lease lost: the jobs that this worker holds are interrupted, and those that Redis still has go to others", "worker", s.lease.Worker())
 		if s.onLost != nil {
 			s.onLost(s.queue.name)
 		}

@@ -31,7 +31,9 @@ func TestDurableIsRefusedWhereTheServerConfirmsNothing(t *testing.T) {
 			"durable changes need appendonly yes with Redis 7.2 or newer, or a connected replica", "no job was added; without --durable it would be")
 	}
 	o := d.runBatch("{\"kind\":\"greet\"}\n", "--durable")
-	d.ends(o, cli.ExitFailed, "no job from line 1 on was added")
+	d.ends(o, cli.ExitFailed, "no job was added; begin again")
+	d.ends(d.run("enqueue", "mail", "--batch", write(t, t.TempDir(), "jobs", "{\"kind\":\"greet\"}\n"), "--durable", "--skip-bad"), cli.ExitFailed,
+		"begin again, with: tail -n +1 ", "jobs | skidway enqueue mail --batch - --durable --skip-bad")
 	if kinds := d.kinds(queue.Waiting) + d.kinds(queue.Delayed); kinds != "" {
 		t.Errorf("jobs were added: %s", kinds)
 	}
@@ -57,7 +59,7 @@ func TestUnconfirmedJobIsPrintedAndFails(t *testing.T) {
 	o := d.run("enqueue", "mail", "greet", "--durable")
 	d.ends(o, cli.ExitFailed, "job "+o.one(t)+" was added, but it is not confirmed", "no replica had it within 5s: do not add it again")
 	o = d.runBatch(strings.Repeat("{\"kind\":\"greet\"}\n", 3), "--durable", "--ids")
-	d.ends(o, cli.ExitFailed, "up to line 3: jobs were added, but it is not confirmed", "no job from line 4 on was added")
+	d.ends(o, cli.ExitFailed, "up to line 3: jobs were added, but it is not confirmed", "no job after line 3 was added")
 	hasLine(t, o.stderr, "enqueued=3 duplicates=0 bad=0 lines=3")
 	if strings.Count(o.stdout, "\n") != 3 || d.kinds(queue.Waiting) != "greet greet greet greet" {
 		t.Errorf("printed %q; waiting: %s", o.stdout, d.kinds(queue.Waiting))

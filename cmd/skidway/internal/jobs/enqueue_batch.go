@@ -230,6 +230,15 @@ func (b *batch) stopped(err error) error {
 	from := ""
 	if b.name != "standard input" {
 		from = fmt.Sprintf(", with: tail -n +%d %s | skidway enqueue %s --batch -", b.done+1, b.name, b.queue)
+		if b.durable {
+			from += " --durable"
+		}
+		if b.batch.skipBad {
+			from += " --skip-bad"
+		}
 	}
-	return fmt.Errorf("%w: no job from line %d on was added; go on there%s", err, b.done+1, from)
+	if b.done == 0 {
+		return fmt.Errorf("%w: no job was added; begin again%s", err, from)
+	}
+	return fmt.Errorf("%w: no job after line %d was added; go on there%s", err, b.done, from)
 }
