@@ -124,7 +124,7 @@ func TestBadLineEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 			t.Parallel()
 			d := newFixture(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
-			d.ends(d.runBatch(text), cli.ExitFailed, "standard input: line 4: ", c.want, "from line 4 on")
+			d.ends(d.runBatch(text), cli.ExitFailed, "standard input: line 4: ", c.want, "no job after line 3 was added")
 			if got := d.kinds(queue.Waiting); got != "a b" {
 				t.Errorf("the queue has %q", got)
 			}
@@ -181,7 +181,7 @@ func TestStoppedBatchReportsTheAddedLines(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	hasLine(t, output.String(), "enqueued=2 ")
-	hasLine(t, output.String(), "from line 3 on")
+	hasLine(t, output.String(), "no job after line 2 was added")
 }
 
 func TestBatchNamesAMissingFile(t *testing.T) {
