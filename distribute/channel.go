@@ -79,7 +79,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads %d only: upgrade it", e.Channel, e.Version, formatVersion)
 }
 
-// ErrNoChannel is the error of [OpenExisting] if no channel has the name.
+// ErrNoChannel is the error of [OpenExisting] if no channel has the name, and that of a shipper or worker whose
+// channel Redis has lost.
 var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and it has no subscriber")
 
 // errGone is ErrNoChannel for a shipper or worker that had opened the channel.

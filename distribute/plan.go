@@ -133,7 +133,8 @@ func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error
 		result.Lines = map[string]int64{}
 		for subscriber, progress := range r.counted {
 			result.Lines[subscriber] = progress.lines
-			if found := progress.problem(result.Path); found != nil && (result.Problem == nil || found.Missing()) {
+			found := progress.problem(result.Path)
+			if found != nil && progress.shipment == result.shipment && (result.Problem == nil || found.Missing()) {
 				result.Problem = found
 			}
 		}

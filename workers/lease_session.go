@@ -178,7 +178,8 @@ func (s *leaseSession) mustCompare() bool {
 }
 
 // release interrupts jobs whose delivery Redis has lost. Those that it still has run again; the entries
-// of the others may be those of other jobs by now. An outcome that is not written yet is written if the same job is delivered.
+// of the others may be those of other jobs by now. An outcome that is not written yet is written if the
+// same job is delivered.
 func (s *leaseSession) release(jobs []*queue.Job) {
 	if len(jobs) == 0 {
 		return
