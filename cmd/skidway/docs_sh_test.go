@@ -69,7 +69,12 @@ func substitute(line string) func(*documentShell) {
 		return commands("grep -q '^formats)' ../skidway/scripts/bench.sh")
 	case line == "go mod tidy": // it would also download what tests of dependencies import
 		return commands("cp ../skidway/go.sum . && GOPROXY=off go mod tidy -e")
-	case words[0] == "go" && words[1] == "mod", line == "skidway config variables":
+	case words[0] == "go" && words[1] == "mod": // Go has compiled the module at its own path
+		return func(s *documentShell) {
+			s.t.Helper()
+			s.run(shownCommand{line: strings.Replace(line, "../skidway", rootPath(s.t), 1)})
+		}
+	case line == "skidway config variables":
 		return commands(line)
 	case line == "go run .":
 		return func(s *documentShell) { s.t.Helper(); s.runFirstProgram(line) }
@@ -105,6 +110,7 @@ func (s *documentShell) runDeployed(line string) {
 // ends it as Ctrl-C does.
 func (s *documentShell) runFirstProgram(line string) {
 	s.t.Helper()
+	line = strings.Replace(line, " .", strings.Join(append([]string{""}, processtest.BuildFlags()...), " ")+" .", 1)
 	p := s.process("exec " + line) // a shell around it would be ended by the signal
 	p.Await("hello, Ada")
 	p.Await("hello, Grace")

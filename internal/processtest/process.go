@@ -54,15 +54,20 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	return c
 }
 
+// BuildFlags returns the flags with which the go command takes what the tests were compiled from, and compiles
+// nothing anew: with the race detector, -race.
+func BuildFlags() []string {
+	if built, ok := debug.ReadBuildInfo(); ok && slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return []string{"-race"}
+	}
+	return nil
+}
+
 // ListCompiled runs go list with a format for the module's packages and all that they import, which have
-// their export data then. With the race detector it takes that of the tests, and compiles nothing
-// anew.
+// their export data then.
 func ListCompiled(t testing.TB, format string) string {
 	t.Helper()
-	args := []string{"list", "-export", "-deps", "-f", format}
-	if built, ok := debug.ReadBuildInfo(); ok && slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race")
-	}
+	args := append([]string{"list", "-export", "-deps", "-f", format}, BuildFlags()...)
 	output, err := exec.Command("go", append(args, "skidway/...")...).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
