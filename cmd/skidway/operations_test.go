@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops"
 	"skidway/queue"
@@ -49,6 +51,26 @@ func (d *fixture) operation() operationJSON {
 		d.Fatalf("%+v", all)
 	}
 	return append(all, operationJSON{})[0]
+}
+
+// awaitRunning waits until an operation that runs has changed a job. It starts no process for that: on a busy
+// machine the operation would be done first.
+func (d *fixture) awaitRunning() queue.Operation {
+	d.Helper()
+	client, err := ops.NewClient(d.client, nil)
+	put(d, err)
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); {
+		all, err := client.Operations().List(d.Context())
+		put(d, err)
+		for _, op := range all {
+			if op.Status == "running" && op.Changed > 0 {
+				return op
+			}
+		}
+		put(d, rdb.Sleep(d.Context(), time.Millisecond))
+	}
+	d.Fatal("no operation changes a job")
+	return queue.Operation{}
 }
 
 func TestKilledOperationIsShownAsInterruptedAndContinued(t *testing.T) {
@@ -89,20 +111,21 @@ func newKilledCase(t *testing.T) *killedCase {
 func (c *killedCase) interruptAndContinue(left, count int, state string, args ...string) {
 	c.Helper()
 	p := processtest.Start(c, command(c, c.TempDir(), append([]string{"jobs", "cancel", "--rate", "20", "--yes", "--redis", c.url}, args...)...))
-	var op operationJSON
-	for deadline := time.Now().Add(waitLimit); op.Changed == 0; op = c.operation() {
-		if time.Now().After(deadline) {
-			c.Fatalf("%+v", op)
-		}
-	}
+	c.awaitRunning()
 	p.Kill()
-	if op = c.operation(); op.Status != "running" || op.Changed >= c.jobs || op.Count != count || op.Do != "cancel" || !strings.Contains(op.By, "@") {
+	until := func(at int) {
+		c.Helper()
+		put(c, c.client.DB().Redis().HSet(c.Context(), c.client.DB().Prefix()+":{mail:0}:operation", "until", at).Err())
+	}
+	until(math.MaxInt32 * 1000) // the machine may be busy for the next 15 s
+	op := c.operation()
+	if op.Status != "running" || op.Changed >= c.jobs || op.Count != count || op.Do != "cancel" || !strings.Contains(op.By, "@") {
 		c.Errorf("%+v", op)
 	}
 	c.ends(c.run("jobs", "cancel", "--queue", "mail", "--state", "delayed", "--yes"), cli.ExitFailed, op.ID+" of the queue is running")
 	c.add("a", queue.Options{Delay: time.Hour}) // left alone
 	c.ends(c.run("operations", "continue", op.ID), cli.ExitFailed, "is running")
-	put(c, c.client.DB().Redis().HSet(c.Context(), c.client.DB().Prefix()+":{mail:0}:operation", "until", 1).Err()) // 15 s later
+	until(1)
 	shown := c.must("operations", "show", op.ID).stdout
 	hasLine(c, shown, "status", "interrupted at ", "skidway operations continue "+op.ID)
 	if state != "" {
@@ -251,16 +274,7 @@ func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
 	}
 	stopped := func(verb, match string) (id string) {
 		p := processtest.Start(t, command(t, t.TempDir(), "jobs", verb, "--queue", "mail", "--state", "delayed", "--match", match, "--rate", "1", "--yes", "--redis", d.url))
-		for deadline := time.Now().Add(waitLimit); id == ""; {
-			if time.Now().After(deadline) {
-				t.Fatal("no operation runs")
-			}
-			for _, op := range d.operations() {
-				if op.Status == "running" {
-					id = op.ID
-				}
-			}
-		}
+		id = d.awaitRunning().ID
 		p.Pause() // it would be done before a busy machine has stopped it
 		d.must("operations", "stop", id)
 		p.Signal(syscall.SIGCONT)
@@ -286,11 +300,7 @@ func TestInterruptStopsAnOperation(t *testing.T) {
 		d.add("a", queue.Options{Delay: time.Hour})
 	}
 	p := processtest.Start(t, command(t, t.TempDir(), "jobs", "run-now", "--queue", "mail", "--rate", "10", "--yes", "--redis", d.url))
-	for deadline := time.Now().Add(waitLimit); d.operation().Changed == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("it changes nothing")
-		}
-	}
+	d.awaitRunning()
 	p.Signal(os.Interrupt)
 	line := p.Await("was stopped with", "skidway operations continue")
 	if code := p.ExitCode(); code != cli.ExitFailed {
@@ -313,11 +323,7 @@ func TestInterruptNamesTheJobsOfOtherOperations(t *testing.T) {
 		ids = append(ids, id)
 	}
 	p := processtest.Start(t, command(t, t.TempDir(), slices.Concat([]string{"jobs", "run-now"}, ids, []string{"--rate", "5", "--redis", d.url})...))
-	for deadline := time.Now().Add(waitLimit); d.operation().Changed == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("it changes nothing")
-		}
-	}
+	d.awaitRunning()
 	p.Signal(os.Interrupt)
 	line := p.Await("was stopped with", "20 jobs of other operations were left alone")
 	if code := p.ExitCode(); code != cli.ExitFailed {
@@ -416,16 +422,13 @@ func (d *fixture) retryByCommand(match string, want int) {
 		d.ends(question, cli.ExitUsage, "Retry "+humanize.Comma(int64(want))+" dead jobs of queue mail that match?")
 	}
 	p := processtest.Start(d, command(d, d.TempDir(), append(retry, "--yes", "--redis", d.url)...))
-	var op operationJSON
-	for deadline := time.Now().Add(waitLimit); op.Changed == 0 && time.Now().Before(deadline); op = d.operation() {
-	}
-	if op.Status != "running" || op.Changed == 0 || op.Changed >= want || op.Count > want || op.Count < want && !op.AtLeast {
+	if op := d.awaitRunning(); op.Changed >= want || op.Count > want || op.Count < want && !op.AtLeast {
 		d.Errorf("progress: %+v", op)
 	}
 	if code := p.ExitCode(); code != cli.ExitDone {
 		d.Errorf("exit code %d: %s", code, p.Output())
 	}
-	op = d.operation()
+	op := d.operation()
 	if op.Status != "done" || op.Changed != want || op.Ended.Sub(op.Began) < 19*time.Second/10 {
 		d.Errorf("%+v", op)
 	}
