@@ -41,7 +41,7 @@ func eventText(e distribute.Event) string {
 	case distribute.EventWindowFull:
 		return "waits, the window is full: " + laggardsText(e)
 	case distribute.EventFileBusy:
-		return "waits until what was shipped of it before is counted: " + laggardsText(e)
+		return "waits until what was shipped of it before is counted (first the lease of its shipper must end, if that was killed): " + laggardsText(e)
 	case distribute.EventWaitingForAll:
 		return "waits until all is counted: " + laggardsText(e)
 	case distribute.EventRestarted:

@@ -39,7 +39,7 @@ func TestTextOfAnEvent(t *testing.T) {
 			"counted 4 lines; line 3 is longer than 1 MiB: counted as unparsable"},
 		{distribute.Event{Kind: distribute.EventWaitingForTurn}, "waits for its turn: other shippers asked first"},
 		{distribute.Event{Kind: distribute.EventWindowFull, Channel: "web", Laggards: laggards}, "waits, the window is full: " + waits},
-		{distribute.Event{Kind: distribute.EventFileBusy, Channel: "web", Laggards: laggards}, "waits until what was shipped of it before is counted: " + waits},
+		{distribute.Event{Kind: distribute.EventFileBusy, Channel: "web", Laggards: laggards}, "waits until what was shipped of it before is counted (first the lease of its shipper must end, if that was killed): " + waits},
 		{distribute.Event{Kind: distribute.EventWaitingForAll, Channel: "web"},
 			"waits until all is counted: channel \"web\" has no subscriber, so nothing is counted or freed: start `skidway logs work --channel web --subscriber NAME`"},
 		{distribute.Event{Kind: distribute.EventRestarted}, "this process was taken for dead and its upload given up: starting it again"},
