@@ -176,18 +176,18 @@ func testPackage(ctx context.Context, folder, name string) (output string, err e
 	text := &failureWatcher{failed: func() { time.AfterFunc(time.Second, cancel) }} // until it has printed why
 	c.Stdout, c.Stderr = text, text
 	err = c.Run()
-	return text.String(), err
+	return text.output.String(), err
 }
 
 // A failureWatcher collects the output of tests and calls failed when the first
 // one has failed.
 type failureWatcher struct {
-	bytes.Buffer
+	output bytes.Buffer // not embedded: io.Copy would call its ReadFrom in the place of Write
 	failed func()
 }
 
 func (w *failureWatcher) Write(p []byte) (int, error) {
-	n, err := w.Buffer.Write(p)
+	n, err := w.output.Write(p)
 	if w.failed != nil && failedTest.Match(p) {
 		w.failed()
 		w.failed = nil

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	lua "github.com/yuin/gopher-lua/parse"
 )
 
 func TestEveryPlaceOfTheListIsFoundOnce(t *testing.T) {
@@ -19,8 +24,14 @@ func TestEveryPlaceOfTheListIsFoundOnce(t *testing.T) {
 			t.Errorf("the id %s is given twice", m.id)
 		}
 		ids[m.id] = true
-		if _, err := m.apply("../.."); err != nil {
+		files, err := m.apply("../..")
+		if err != nil {
 			t.Error(err)
+		}
+		for name, text := range files {
+			if err := checkSyntax(name, text); err != nil {
+				t.Errorf("mutation %s: what it makes of %s is not valid: %v", m.id, name, err)
+			}
 		}
 		for _, name := range m.packages {
 			if tests, _ := filepath.Glob(filepath.Join("../..", name, "*_test.go")); len(tests) == 0 {
@@ -28,6 +39,17 @@ func TestEveryPlaceOfTheListIsFoundOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+func checkSyntax(name, text string) error {
+	var err error
+	switch filepath.Ext(name) {
+	case ".go":
+		_, err = parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+	case ".lua":
+		_, err = lua.Parse(strings.NewReader(strings.Replace(text, "#!", "-- ", 1)), name) // the shebang is Redis's own
+	}
+	return err
 }
 
 const example = `# A comment.
@@ -109,5 +131,14 @@ func TestOutputOfFailedTestsIsJudged(t *testing.T) {
 		if got, _ := judge(output); got != want {
 			t.Errorf("%q is judged %q, want %q", output, got, want)
 		}
+	}
+}
+
+func TestOutputIsWatchedAsCommandsCopyIt(t *testing.T) {
+	failures := 0
+	w := &failureWatcher{failed: func() { failures++ }}
+	text := "=== RUN TestX\n--- FAIL: TestX (0.00s)\n--- FAIL: TestY (0.00s)\n"
+	if _, err := io.Copy(w, strings.NewReader(text)); err != nil || failures != 1 || w.output.String() != text {
+		t.Errorf("%d failures seen in %q: %v", failures, w.output.String(), err)
 	}
 }
