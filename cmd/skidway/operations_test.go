@@ -135,7 +135,8 @@ func (c *killedCase) interruptAndContinue(left, count int, state string, args ..
 	if got := c.must("operations", "continue", op.ID).one(c); got != strings.Join(strings.Fields(fmt.Sprint(c.jobs, " ", state, " jobs changed")), " ") {
 		c.Errorf("%q", got)
 	}
-	if op := c.operation(); op.Status != "done" || op.Changed != c.jobs || op.Left != left {
+	// By a filter, the job that came later is left alone as well if the last step has read it.
+	if op := c.operation(); op.Status != "done" || op.Changed != c.jobs || op.Left < left || op.Left > 1 {
 		c.Errorf("%+v", op)
 	}
 	if total, _, err := c.queue().Counters(c.Context(), 0); err != nil || total.Cancelled != int64(c.jobs) {
