@@ -46,9 +46,9 @@ func RetryWhileBusy(ctx context.Context, search func() error) error {
 	}
 }
 
-// A budget divides the time that searches may take of Redis.
+// A budget bounds the part of Redis's time that its user takes: searches, operations or a sampler.
 type budget struct {
-	share   time.Duration // one part in so many of the time
+	share   time.Duration // a number, no time: one part in so many of Redis's time
 	now     func() time.Time
 	maxWait time.Duration
 	slots   chan struct{}
@@ -69,8 +69,8 @@ func newBudget(share time.Duration) *budget {
 	return &budget{share: share, now: time.Now, maxWait: maxTurnWait, slots: make(chan struct{}, maxSearches), left: maxBudget}
 }
 
-// enter blocks until a search may begin, at most for maxWait: then it returns a [BusyError]. The
-// search must call leave at its end.
+// enter blocks until a search may begin. It returns a [BusyError] if that takes longer than maxWait, at
+// once if that is known before. Without an error the search must call leave at its end.
 func (b *budget) enter(ctx context.Context) error {
 	deadline := b.now().Add(b.maxWait)
 	timer := time.NewTimer(b.maxWait)
@@ -169,7 +169,7 @@ func (b *budget) call(f func() error) error {
 	return err
 }
 
-// measurePath measures a PING if the latest one was too long ago.
+// measurePath measures a PING of db if the latest one was at least pingEvery ago.
 func (b *budget) measurePath(ctx context.Context, db *skidway.DB) error {
 	conn := handle.Conn(db)
 	return conn.Retry(ctx, func() error {
@@ -177,7 +177,7 @@ func (b *budget) measurePath(ctx context.Context, db *skidway.DB) error {
 	})
 }
 
-// ping measures a PING if the latest one was too long ago.
+// ping is measurePath with a function that sends a PING.
 func (b *budget) ping(ctx context.Context, send func(context.Context) error) error {
 	b.mu.Lock()
 	now, n := b.now(), len(b.pings)

@@ -262,9 +262,9 @@ func (x *executor) decide(a *attempt, kind *registration, err error, took time.D
 
 // Attempt calls the handler of a job's kind once, as [Pool.Run] does: with middleware,
 // the job's timeout, hooks, and an error in place of a panic. It blocks until the
-// handler returns, and returns the outcome of the job and the handler's error. It
-// writes nothing to Redis: the caller, which holds the job under a [queue.Lease],
-// writes the outcome. The end of ctx cancels the handler's context with the same
+// handler returns, and returns the outcome of the job and the handler's error. It does
+// not write the outcome: the caller does, which holds the job under a [queue.Lease]. Lines
+// of [Logger] are written. The end of ctx cancels the handler's context with the same
 // cause, and the handler's context has the values of ctx.
 //
 // Attempt is for programs that run jobs one by one, and for tests; package workerstest

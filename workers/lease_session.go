@@ -239,8 +239,8 @@ func (s *leaseSession) setRenewed() {
 	s.renewed.Store(&now)
 }
 
-// renewedSince reports whether the lease was opened or renewed after a time. For one that is
-// not open, it reports whether the pool was.
+// renewedSince reports whether the lease was opened or renewed after a time. Before it is opened, it reports
+// whether the pool's last heartbeat before the session came after that time.
 func (s *leaseSession) renewedSince(t time.Time) bool {
 	renewed := s.renewed.Load()
 	return renewed != nil && renewed.After(t)

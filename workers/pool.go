@@ -151,6 +151,7 @@ func (p *Pool) run(ctx context.Context) {
 	// Drain.
 	select {
 	case <-ctx.Done():
+		p.stop() // others see that it stops
 	case <-p.stopping.c:
 	}
 	p.sched.aboutChanged.send()
@@ -206,7 +207,7 @@ func (p *Pool) flushStats() {
 	}
 }
 
-// awaitStop blocks until the pool is stopped, at most for maxWait, and reports whether it
+// awaitStop blocks until the pool is to stop, at most for maxWait, and reports whether it
 // is.
 func (p *Pool) awaitStop(ctx context.Context, maxWait time.Duration) bool {
 	timer := time.NewTimer(maxWait)
@@ -263,8 +264,8 @@ func (p *Pool) Quiet() {
 	p.quiet.close()
 }
 
-// IsQuiet reports whether the pool fetches no more jobs, after [Pool.Quiet], [Pool.Stop]
-// or a signal.
+// IsQuiet reports whether the pool fetches no more jobs, after [Pool.Quiet], [Pool.Stop],
+// a signal or the end of Run's context.
 func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 
 // Unrecorded returns the number of handlers that have returned and whose outcome Redis

@@ -87,6 +87,25 @@ func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
 	})
 }
 
+func TestPoolWhoseContextHasEndedIsShownAsStopping(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, "embedded:"))
+	p := f.pool(workers.Config{Drain: patience})
+	begun, gate := make(chan struct{}), make(chan struct{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { close(begun); <-gate; return nil }, workers.Kind{})
+	f.add("k", queue.Options{})
+	ctx, end := context.WithCancel(f.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	await(f, begun, "job")
+	end()
+	for info := f.info(p); info == nil || info.State != "stopping"; info = f.info(p) {
+		f.must(f.ctx.Err())
+	}
+	close(gate)
+	f.must(await(f, ended, "end of Run"))
+}
+
 func TestStopBeforeRunAndTwiceAndASecondRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, "embedded:"))

@@ -20,7 +20,7 @@
 --      waits, if that has one and ARGV[4] is above 0.
 --   5. It delivers at most ARGV[7] quarantined jobs, and none if the worker would then hold
 --      jobs of two groups. Jobs that wait in quarantine lines because of this rule do not
---      count for the others.
+--      count for rules 1 and 2; for rule 4 they do.
 -- @include queue
 local worker, length = ARGV[1], tonumber(ARGV[8])
 if length > 0 and call('ZSCORE', TOMBS, worker) then return {'lost'} end
