@@ -10,39 +10,38 @@ import (
 	"skidway/queue"
 )
 
-// Numbers of the fields of jobs.
-const (
-	idField = iota
-	kindField
-	stateField
-	priorityField
-	attemptsField
-	errorField
-	shapeField
-	enqueuedField
-	dueField
-	diedField
-	textField
-	argsField
-	headersField
-)
-
-// jobSchema is the fields of jobs that a filter may name.
-var jobSchema = filter.Schema{
-	idField:       {Name: "id", Type: filter.Text},
-	kindField:     {Name: "kind", Type: filter.Text},
-	stateField:    {Name: "state", Type: filter.Text, Words: []string{"waiting", "delayed", "active", "dead", "finished"}},
-	priorityField: {Name: "priority", Type: filter.Text, Words: []string{"high", "normal", "low"}},
-	attemptsField: {Name: "attempts", Type: filter.Number},
-	errorField:    {Name: "error", Type: filter.Text},
-	shapeField:    {Name: "shape", Type: filter.Text},
-	enqueuedField: {Name: "enqueued", Type: filter.Time},
-	dueField:      {Name: "due", Type: filter.Time},
-	diedField:     {Name: "died", Type: filter.Time},
-	textField:     {Name: "text", Type: filter.Text},
-	argsField:     {Name: "args", Type: filter.Any, Named: true},
-	headersField:  {Name: "headers", Type: filter.Text, Named: true},
+// A jobField is a field of jobs that a filter may name, and its value in a job.
+type jobField struct {
+	filter.Field
+	value func(r *jobRecord, path []string) filter.Value
 }
+
+// jobFields are the fields, by their numbers.
+var jobFields = []jobField{
+	{filter.Field{Name: "id", Type: filter.Text}, func(r *jobRecord, _ []string) filter.Value { return filter.OfText(r.job.ID) }},
+	{filter.Field{Name: "kind", Type: filter.Text}, func(r *jobRecord, _ []string) filter.Value { return filter.OfText(r.job.Kind) }},
+	{filter.Field{Name: "state", Type: filter.Text, Words: []string{"waiting", "delayed", "active", "dead", "finished"}}, func(r *jobRecord, _ []string) filter.Value { return filter.OfText(string(r.job.State)) }},
+	{filter.Field{Name: "priority", Type: filter.Text, Words: []string{"high", "normal", "low"}}, func(r *jobRecord, _ []string) filter.Value { return filter.OfText(r.job.Priority.String()) }},
+	{filter.Field{Name: "attempts", Type: filter.Number}, func(r *jobRecord, _ []string) filter.Value { return filter.OfInt(int64(r.job.Attempts)) }},
+	{filter.Field{Name: "error", Type: filter.Text}, func(r *jobRecord, _ []string) filter.Value { return filter.OfTexts(r.errors(r.redactor.Text)) }},
+	{filter.Field{Name: "shape", Type: filter.Text}, func(r *jobRecord, _ []string) filter.Value { return filter.OfTexts(r.errors(r.redactor.shape)) }},
+	{filter.Field{Name: "enqueued", Type: filter.Time}, func(r *jobRecord, _ []string) filter.Value { return filter.OfTime(r.job.Enqueued) }},
+	{filter.Field{Name: "due", Type: filter.Time}, func(r *jobRecord, _ []string) filter.Value { return filter.OfTime(r.job.Due) }},
+	{filter.Field{Name: "died", Type: filter.Time}, func(r *jobRecord, _ []string) filter.Value { return filter.OfTime(r.job.Ended) }},
+	{filter.Field{Name: "text", Type: filter.Text}, func(r *jobRecord, _ []string) filter.Value { return filter.OfText(string(r.args())) }},
+	{filter.Field{Name: "args", Type: filter.Any, Named: true}, func(r *jobRecord, path []string) filter.Value { return filter.OfJSON(r.args(), path) }},
+	{filter.Field{Name: "headers", Type: filter.Text, Named: true}, (*jobRecord).header},
+}
+
+// jobSchema is the fields as the filter's parser wants them.
+var jobSchema = func() (schema filter.Schema) {
+	for _, field := range jobFields {
+		schema = append(schema, field.Field)
+	}
+	return schema
+}()
+
+var stateField, diedField = jobSchema.Number("state"), jobSchema.Number("died")
 
 // parseFilter parses a filter for jobs. Its errors match [queue.ErrInvalid].
 func parseFilter(match string) (*filter.Filter, error) {
@@ -74,35 +73,13 @@ func (r *jobRecord) args() []byte {
 }
 
 func (r *jobRecord) Value(field int, path []string) filter.Value {
-	job := r.job
-	switch field {
-	case idField:
-		return filter.OfText(job.ID)
-	case kindField:
-		return filter.OfText(job.Kind)
-	case stateField:
-		return filter.OfText(string(job.State))
-	case priorityField:
-		return filter.OfText(job.Priority.String())
-	case attemptsField:
-		return filter.OfInt(int64(job.Attempts))
-	case errorField:
-		return filter.OfTexts(r.errors(r.redactor.Text))
-	case shapeField:
-		return filter.OfTexts(r.errors(r.redactor.shape))
-	case enqueuedField:
-		return filter.OfTime(job.Enqueued)
-	case dueField:
-		return filter.OfTime(job.Due)
-	case diedField:
-		return filter.OfTime(job.Ended)
-	case textField:
-		return filter.OfText(string(r.args()))
-	case argsField:
-		return filter.OfJSON(r.args(), path)
-	}
+	return jobFields[field].value(r, path)
+}
+
+// header returns the value of a header.
+func (r *jobRecord) header(path []string) filter.Value {
 	name := strings.Join(path, ".")
-	if value, found := job.Headers[name]; found {
+	if value, found := r.job.Headers[name]; found {
 		return filter.OfText(r.redactor.header(name, value))
 	}
 	return filter.Value{}

@@ -228,7 +228,7 @@ func (c *checker) reference(node ast.Node) (reference, error) {
 		return reference{}, refused(at)
 	}
 	slices.Reverse(path)
-	number := c.schema.find(name.Value)
+	number := c.schema.Number(name.Value)
 	if number < 0 {
 		return reference{}, refuse(name.Location(), "there is no field %s: want one of %s%s", shorten(name.Value), c.schema.names(), Suggest(name.Value, c.schema.list()))
 	}

@@ -51,8 +51,8 @@ func (s Schema) names() string {
 	return strings.Join(names, ", ")
 }
 
-// find returns the number of the field with a name, -1 for none.
-func (s Schema) find(name string) int {
+// Number returns the number of the field with a name, -1 for none.
+func (s Schema) Number(name string) int {
 	return slices.IndexFunc(s, func(f Field) bool { return f.Name == name })
 }
 
