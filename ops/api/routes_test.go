@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,5 +112,29 @@ func TestUnknownPrincipalsAreRefused(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer x")
 	if who := into[api.Whoami](f.send(r, http.StatusOK)); who.Name != "robot" || len(who.Scopes) != len(admin) {
 		t.Errorf("%+v", who)
+	}
+}
+
+func TestDocumentNamesEachRoute(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(string(text)) {
+		if row, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | "); found {
+			rows = append(rows, row)
+		}
+	}
+	for _, row := range api.Rows() {
+		parts := strings.Split(row.Path, "/")
+		for strings.HasPrefix(parts[len(parts)-1], "{") {
+			parts = parts[:len(parts)-1]
+		}
+		name := regexp.MustCompile(`\b` + regexp.QuoteMeta(parts[len(parts)-1]) + `\b`)
+		if !slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, row.Method) && name.MatchString(r) }) {
+			t.Errorf("no row of docs/api.md has %s %s", row.Method, row.Path)
+		}
 	}
 }

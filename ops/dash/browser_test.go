@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,12 @@ func testPages(t *testing.T, ctx context.Context) {
 		{"enqueue", "/enqueue"}, {"errors", "/errors"}, {"redis", "/redis"}, {"chats", "/chats"}, {"chat", "/chats?chat=" + url.QueryEscape(chat)}, {"settings", "/settings"},
 		{"question", "/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`text contains "<img"`)}, {"failure", "/none"},
 		{"queue with a long name", "/queues/" + longName}, {"jobs of a queue with a long name", "/jobs?state=waiting&queue=" + longName},
+	}
+	for _, path := range pagesOf("mail", dead) {
+		shown := func(page [2]string) bool { return strings.Split(page[1], "?")[0] == path }
+		if path != "/jobs/export" && !slices.ContainsFunc(pages, shown) { // a file
+			t.Errorf("there is no page of %s", path)
+		}
 	}
 	checked := map[string]bool{} // pages by their HTML
 	for _, role := range []struct{ name, scopes, forms string }{
