@@ -1,6 +1,7 @@
 package distribute_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -51,30 +52,34 @@ func countryDay(t testing.TB) *distribute.Counting {
 func write(t testing.TB, folder, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	var packed bytes.Buffer
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := bufio.NewWriterSize(file, 1<<16)
 	switch filepath.Ext(name) {
 	case ".gz":
 		members := [][]byte{content}
 		if strings.HasSuffix(name, ".members.gz") {
 			members = slices.Collect(slices.Chunk(content, 30_000))
 		}
-		w := gzip.NewWriter(&packed)
+		w := gzip.NewWriter(packed)
 		for _, member := range members {
-			w.Reset(&packed)
+			w.Reset(packed)
 			_, _ = w.Write(member)
 			_ = w.Close()
 		}
 	case ".zst":
-		w, err := zstd.NewWriter(&packed)
+		w, err := zstd.NewWriter(packed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.Write(content)
 		_ = w.Close()
 	default:
-		packed.Write(content)
+		_, _ = packed.Write(content)
 	}
-	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+	if err := errors.Join(packed.Flush(), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return path
