@@ -17,6 +17,7 @@ const (
 	EventCounted        EventKind = "counted"          // the worker has counted a file: see Lines, Reading and Problem
 	EventWaitingForTurn EventKind = "waiting-for-turn" // other shippers wait for the window since longer
 	EventWindowFull     EventKind = "window-full"      // the shipper waits for room in the window: see Laggards
+	EventFileUploading  EventKind = "file-uploading"   // the shipper waits until an earlier one of the file has ended: if it was killed, until its lease expires
 	EventFileBusy       EventKind = "file-busy"        // the shipper waits until an earlier shipment of the file is counted: see Laggards
 	EventWaitingForAll  EventKind = "waiting-for-all"  // the shipper waits until all files are counted: see Laggards
 	EventRestarted      EventKind = "restarted"        // the shipper's lease expired, and it starts the upload again

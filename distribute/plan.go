@@ -21,6 +21,7 @@ type plan struct {
 	newHead  bool   // the head is to be recorded
 	replaces string // prefix of the ids of the same content, if shipping is forced
 	known    *ShippedFile
+	busy     EventKind // with errInRedis: what ends first
 }
 
 // plan returns how to ship a file: which part of it the channel has not counted yet. It
@@ -47,6 +48,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 			p.known = &ShippedFile{Outcome: AlreadyShipped}
 			return p, nil
 		}
+		p.busy = known.busy()
 		return p, errInRedis
 	}
 	return s.planMore(ctx, src, known, p)
@@ -62,6 +64,7 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 		return p, err
 	}
 	if forced.inRedis() {
+		p.busy = forced.busy()
 		return p, errInRedis
 	}
 	p.shipment, p.replaces = forced.shipment, plainID
@@ -295,7 +298,7 @@ func (s *Shipper) shipBusy(ctx context.Context, busy busyFile, results []Shipped
 // awaitNotInRedis returns when an earlier shipment of the file may have been freed.
 // With skipBusy it does not wait, and returns errInRedis if the shipment is still
 // in Redis. Stop does not end the wait for a stream, whose beginning was read.
-func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
+func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, busy EventKind, mode busyMode, limit *throttle) error {
 	if mode == waitBusy {
 		stopped := s.stop.stopped
 		if src.IsStream() {
@@ -303,7 +306,7 @@ func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *st
 		} else if s.stop.isStopped() {
 			return errStopped
 		}
-		return s.await(ctx, since, EventFileBusy, src.Path, limit, stopped)
+		return s.await(ctx, since, busy, src.Path, limit, stopped)
 	}
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err

@@ -183,6 +183,14 @@ func (r record) malformed() bool {
 // inRedis reports whether segments of the file may still exist.
 func (r record) inRedis() bool { return !r.admitted.IsZero() }
 
+// busy returns what a shipper of a file that is in Redis waits for.
+func (r record) busy() EventKind {
+	if r.state == FileUploading {
+		return EventFileUploading
+	}
+	return EventFileBusy
+}
+
 // segmentKeys returns the keys of the segments that may be in Redis.
 func (r record) segmentKeys(k keys) []string { return r.segmentRange(k, r.freed, r.booked) }
 

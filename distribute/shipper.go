@@ -299,6 +299,7 @@ func (s *Shipper) ship(ctx context.Context, src *stream.Source, result *ShippedF
 
 // shipOnce plans, admits, announces and uploads a file.
 func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *ShippedFile, mode busyMode) error {
+	var waits EventKind // what was waited for last
 	for limit := (throttle{}); ; {
 		since, err := s.channel.latestWake(ctx)
 		if err != nil {
@@ -308,7 +309,10 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 		p.base = max(p.base, src.Passed())
 		switch {
 		case errors.Is(err, errInRedis):
-			err := s.awaitNotInRedis(ctx, since, src, mode, &limit)
+			if p.busy != waits {
+				limit, waits = throttle{}, p.busy
+			}
+			err := s.awaitNotInRedis(ctx, since, src, p.busy, mode, &limit)
 			if errors.Is(err, errStopped) {
 				result.Outcome = NotReached
 				return nil

@@ -334,6 +334,50 @@ func TestShipperThatIsStoppedInTheFirstBytesOfAStreamShipsThem(t *testing.T) {
 	}
 }
 
+func TestShipperTellsWhetherItWaitsForAShipperOrForWorkers(t *testing.T) {
+	t.Parallel()
+	channel, path, lines := open(t, redistest.DB(t)), fifo(t, "a.log"), noisyLines(15, 3000)
+	if err := channel.Subscribe(t.Context(), "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	var first, second sync.WaitGroup
+	first.Go(func() { ship(t, channel, path) })
+	pipe := feed(t, path, lines)
+	for { // until its beginning is in Redis
+		status, err := channel.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(status.Open) == 1 && status.Open[0].State == distribute.FileUploading {
+			break
+		}
+	}
+	grown := write(t, t.TempDir(), "a.log", append(lines, "10.0.0.1 2026-11-05 more\n"...))
+	waits := make(chan distribute.EventKind, 10)
+	second.Go(func() {
+		config := &distribute.ShipperConfig{Notify: func(e distribute.Event) {
+			if e.Kind == distribute.EventFileUploading || e.Kind == distribute.EventFileBusy {
+				waits <- e.Kind
+			}
+		}}
+		if results, err := distribute.NewShipper(channel, config).Ship(t.Context(), []string{grown}); err != nil || results[0].Outcome != distribute.Shipped {
+			t.Errorf("%+v, %v", results, err)
+		}
+	})
+	if kind := <-waits; kind != distribute.EventFileUploading {
+		t.Errorf("while it is shipped: %s", kind)
+	}
+	_ = pipe.Close()
+	first.Wait()
+	for kind := range waits {
+		if kind == distribute.EventFileBusy {
+			break
+		}
+	}
+	work(t, channel, "s")
+	second.Wait()
+}
+
 // The file that it continues is in Redis when its shipper is stopped.
 func TestWhatWasReadOfAKnownStreamIsShippedWhenItsShipperIsStopped(t *testing.T) {
 	t.Parallel()

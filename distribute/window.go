@@ -188,7 +188,7 @@ func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind,
 	}
 	if limit.allow() {
 		event := Event{Kind: reason, File: file, Channel: s.channel.name}
-		if reason != EventWaitingForTurn {
+		if reason != EventWaitingForTurn && reason != EventFileUploading {
 			var err error
 			if event.Laggards, err = s.channel.laggards(ctx); err != nil {
 				return err

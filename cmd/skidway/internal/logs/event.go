@@ -40,8 +40,10 @@ func eventText(e distribute.Event) string {
 		return "waits for its turn: other shippers asked first"
 	case distribute.EventWindowFull:
 		return "waits, the window is full: " + laggardsText(e)
+	case distribute.EventFileUploading:
+		return "waits: it is being shipped already, or its shipper was killed and its lease has not expired"
 	case distribute.EventFileBusy:
-		return "waits until what was shipped of it before is counted (first the lease of its shipper must end, if that was killed): " + laggardsText(e)
+		return "waits until what was shipped of it before is counted: " + laggardsText(e)
 	case distribute.EventWaitingForAll:
 		return "waits until all is counted: " + laggardsText(e)
 	case distribute.EventRestarted:
