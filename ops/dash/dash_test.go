@@ -338,6 +338,21 @@ func TestPagesAreSmall(t *testing.T) {
 	t.Logf("page %d, styles %d, script %d, packed %d", len(page.body), len(style), len(script), packed.Len())
 }
 
+func TestCookiesOfASessionAreSecure(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for _, session := range []string{"", "a1"} {
+		r := formRequest(access.NewContext(t.Context(), &access.Principal{Name: "ada", Session: session, Scopes: f.who.Scopes}), "/settings", url.Values{"theme": {"dark"}})
+		a := send(t, f.dash, r)
+		f.want(a, http.StatusSeeOther)
+		for _, cookie := range a.Cookies() {
+			if cookie.Secure != (session != "") {
+				t.Errorf("with session %q: %v", session, cookie)
+			}
+		}
+	}
+}
+
 func TestSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

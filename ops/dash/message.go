@@ -11,6 +11,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/internal/filter"
 	"skidway/ops"
+	"skidway/ops/access"
 	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
@@ -73,10 +74,12 @@ func (m *message) Text() string {
 	return words.T(m.Key, values...)
 }
 
-// setCookie sets a cookie for the dashboard's own path.
+// setCookie sets a cookie for the dashboard's own path. Who has a session, whose cookie is secure, came by HTTPS,
+// also if a proxy has ended that.
 func (e *exchange) setCookie(name, value string, seconds int, hidden bool) {
+	who := access.FromContext(e.request.Context())
 	http.SetCookie(e.writer, &http.Cookie{
-		Name: name, Value: value, Path: e.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: e.request.TLS != nil,
+		Name: name, Value: value, Path: e.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: e.request.TLS != nil || who != nil && who.Session != "",
 	})
 }
 
