@@ -400,7 +400,7 @@ var shippingScripts = []scriptCase{
 	{name: "book: a gap", given: admitted, call: func(s scriptRunner) string { return s.book("a", 2, 100) }, want: "lost", keeps: true},
 	{
 		name: "book: window full", given: admitted, call: func(s scriptRunner) string { return s.book("a", 1, testWindow-99) }, want: "[full 100]",
-		look: scriptRunner.room, sees: "used 100, held 100, booked 1, freed 0, full 100",
+		look: func(s scriptRunner) string { return s.room() + ", " + s.text("XRANGE", s.k.fileWake("f", 1), "-", "+") }, sees: "used 100, held 100, booked 1, freed 0, full 100, [[100-1 [full 1]]]",
 	},
 	{
 		name: "book: full is over", given: func(s scriptRunner) { admitted(s); s.book("a", 1, testWindow) },
