@@ -79,11 +79,7 @@ type AuditEntry struct {
 }
 
 func listAudit(ctx context.Context, c *call) (any, error) {
-	position, err := c.position()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := c.limit()
+	position, limit, err := c.listPart()
 	if err != nil {
 		return nil, err
 	}

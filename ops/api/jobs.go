@@ -125,11 +125,7 @@ func listJobs(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	position, err := c.position()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := c.limit()
+	position, limit, err := c.listPart()
 	if err != nil {
 		return nil, err
 	}

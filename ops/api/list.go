@@ -36,24 +36,21 @@ func (q *request) next(position string) string {
 	return base64.RawURLEncoding.EncodeToString(append(q.cursorTag(), position...))
 }
 
-// position returns the position in the list that the parameter cursor stands for, "" for the start.
-func (q *request) position() (string, error) {
-	text := q.query.Get("cursor")
-	if text == "" {
-		return "", nil
+// listPart returns which part of a list was asked for: the position in it that the parameter cursor stands for, ""
+// for the start, and the parameter limit.
+func (q *request) listPart() (position string, limit int, err error) {
+	if text := q.query.Get("cursor"); len(text) > maxCursorSize {
+		return "", 0, problem("bad-cursor", "it is longer than %d bytes", maxCursorSize)
+	} else if text != "" {
+		data, err := base64.RawURLEncoding.Strict().DecodeString(text)
+		if err != nil || len(data) <= cursorTagSize || !bytes.HasPrefix(data, q.cursorTag()) {
+			return "", 0, problem("bad-cursor", "use a cursor with the path and the parameters of the list that it is from")
+		}
+		position = string(data[cursorTagSize:])
 	}
-	if len(text) > maxCursorSize {
-		return "", problem("bad-cursor", "it is longer than %d bytes", maxCursorSize)
-	}
-	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(data) <= cursorTagSize || !bytes.HasPrefix(data, q.cursorTag()) {
-		return "", problem("bad-cursor", "use a cursor with the path and the parameters of the list that it is from")
-	}
-	return string(data[cursorTagSize:]), nil
+	limit, err = q.number("limit", 1, maxLimit, defaultLimit)
+	return position, limit, err
 }
-
-// limit returns the parameter limit.
-func (q *request) limit() (int, error) { return q.number("limit", 1, maxLimit, defaultLimit) }
 
 // A pageOf is a part of a list that is in memory.
 type pageOf struct {
@@ -63,11 +60,7 @@ type pageOf struct {
 
 // page returns the part of a list of n entries that was asked for.
 func (q *request) page(n int) (p pageOf, err error) {
-	position, err := q.position()
-	if err != nil {
-		return p, err
-	}
-	limit, err := q.limit()
+	position, limit, err := q.listPart()
 	if err != nil {
 		return p, err
 	}

@@ -31,11 +31,7 @@ func listQueues(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	position, err := c.position()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := c.limit()
+	position, limit, err := c.listPart()
 	if err != nil {
 		return nil, err
 	}
