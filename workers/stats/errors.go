@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -39,12 +38,8 @@ const maxGroupsRead = 100
 
 // Errors returns the groups of errors of a queue that were seen last, at most limit of them.
 func Errors(ctx context.Context, client *queue.Client, name string, limit int) (groups []ErrorGroup, err error) {
-	q, err := client.Queue(name)
+	q, db, err := queueOf(ctx, client, name)
 	if err != nil {
-		return nil, err
-	}
-	db := handle.Conn(client.DB())
-	if err := checkFormat(ctx, db, q); err != nil {
 		return nil, err
 	}
 	var ids []string

@@ -116,12 +116,8 @@ func ReadUntil(ctx context.Context, client *queue.Client, name string, back Rang
 	if !known {
 		return nil, fmt.Errorf("%w: range %q: want %s, %s or %s", queue.ErrInvalid, back, Hour, Day, Month)
 	}
-	q, err := client.Queue(name)
+	q, db, err := queueOf(ctx, client, name)
 	if err != nil {
-		return nil, err
-	}
-	db := handle.Conn(client.DB())
-	if err := checkFormat(ctx, db, q); err != nil {
 		return nil, err
 	}
 	now, err := client.Now(ctx, name)
@@ -164,20 +160,24 @@ func ReadUntil(ctx context.Context, client *queue.Client, name string, back Rang
 	return s, nil
 }
 
-// checkFormat returns an error if a newer release has written the statistics.
-func checkFormat(ctx context.Context, db *rdb.DB, q *queue.Queue) error {
+// queueOf returns a queue and its database. It is an error if a newer release has written the statistics.
+func queueOf(ctx context.Context, client *queue.Client, name string) (q *queue.Queue, db *rdb.DB, err error) {
+	if q, err = client.Queue(name); err != nil {
+		return nil, nil, err
+	}
+	db = handle.Conn(client.DB())
 	found := ""
-	err := db.Retry(ctx, func() (err error) {
+	err = db.Retry(ctx, func() (err error) {
 		found, err = db.HGet(ctx, q.Key("stats"), "format").Result()
 		return err
 	})
 	switch {
 	case err != nil && !errors.Is(err, redis.Nil):
-		return fmt.Errorf("read statistics of queue %s: %w", q.Name(), err)
+		return nil, nil, fmt.Errorf("read statistics of queue %s: %w", q.Name(), err)
 	case found != "" && found != format:
-		return formatError(found)
+		return nil, nil, formatError(found)
 	}
-	return nil
+	return q, db, nil
 }
 
 // set sets the bucket from the fields of its hash. It ignores what it does not know.
