@@ -48,7 +48,7 @@ func RetryWhileBusy(ctx context.Context, search func() error) error {
 
 // A budget bounds the part of Redis's time that its user takes: searches, operations or a sampler.
 type budget struct {
-	share   time.Duration // a number, no time: one part in so many of Redis's time
+	share   int // one part in so many of Redis's time
 	now     func() time.Time
 	maxWait time.Duration
 	slots   chan struct{}
@@ -65,7 +65,7 @@ type pingTime struct {
 	took time.Duration
 }
 
-func newBudget(share time.Duration) *budget {
+func newBudget(share int) *budget {
 	return &budget{share: share, now: time.Now, maxWait: maxTurnWait, slots: make(chan struct{}, maxSearches), left: maxBudget}
 }
 
@@ -106,13 +106,13 @@ func (b *budget) wait() time.Duration {
 	if b.left > 0 {
 		return 0
 	}
-	return b.share * (time.Microsecond - b.left)
+	return time.Duration(b.share) * (time.Microsecond - b.left)
 }
 
 func (b *budget) fillLocked() {
 	now := b.now()
 	if !b.filled.IsZero() {
-		b.left = min(maxBudget, b.left+max(0, now.Sub(b.filled))/b.share)
+		b.left = min(maxBudget, b.left+max(0, now.Sub(b.filled))/time.Duration(b.share))
 	}
 	b.filled = now
 }

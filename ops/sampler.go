@@ -58,7 +58,7 @@ type Sampler struct {
 
 // NewSampler returns a sampler that does not run. A process should have one.
 func (c *Client) NewSampler() *Sampler {
-	share := time.Duration(samplerShare)
+	share := samplerShare
 	if handle.Conn(c.queues.DB()).Embedded() {
 		share = ownShare
 	}

@@ -128,7 +128,7 @@ func (k *leaseKeeper) renew(ctx context.Context) {
 			compared, reread = time.Now(), true
 		}
 		if reread && err == nil {
-			k.pool.sched.update(k.session.rereadLocked)
+			k.pool.sched.update(k.session.setRereadDueLocked)
 			reread = false
 		}
 	}

@@ -71,7 +71,7 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, retryFor time.Duration,
 			_, err := lease.Finish(ctx, s.withoutLost(outcomes))
 			s.comparing.RUnlock()
 			if errors.Is(err, queue.ErrServerChanged) {
-				s.sched.update(s.rereadLocked)
+				s.sched.update(s.setRereadDueLocked)
 			}
 			return err
 		},
@@ -167,9 +167,9 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	return answer, err
 }
 
-// rereadLocked makes the fetcher compare the jobs that the lease holds, according to Redis, with
+// setRereadDueLocked makes the fetcher compare the jobs that the lease holds, according to Redis, with
 // those that the worker knows.
-func (s *leaseSession) rereadLocked() { s.rereadDue = true }
+func (s *leaseSession) setRereadDueLocked() { s.rereadDue = true }
 
 // mustCompare reports whether the server has changed since the jobs were compared.
 func (s *leaseSession) mustCompare() bool {

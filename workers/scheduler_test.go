@@ -489,7 +489,7 @@ func TestQueueThatWaitsForItsRereadCanBeRemoved(t *testing.T) {
 	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 	b := f.queue("b")
 	for _, q := range f.all() {
-		f.update(q.session.rereadLocked)
+		f.update(q.session.setRereadDueLocked)
 	}
 	order, _, _ := f.nextReread(f.now) // of a
 	f.drop(b.session)
@@ -905,7 +905,7 @@ func TestLongRunningGroupKeepsNoOtherWaiting(t *testing.T) {
 	if all := f.sessions(); !slices.Contains(all, first.session) || !slices.Contains(all, second.session) {
 		t.Errorf("the sessions are %v", all)
 	}
-	first.session.rereadLocked()
+	first.session.setRereadDueLocked()
 	if order, ok, _ := f.nextReread(f.now); !ok || order.session != first.session {
 		t.Errorf("the jobs of the older session are not compared: %+v", order)
 	}
