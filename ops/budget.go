@@ -138,6 +138,22 @@ func (b *budget) refund(spent time.Duration) {
 	b.left = min(maxBudget, b.left+spent)
 }
 
+// A bill is what a user of a budget has spent.
+type bill struct {
+	used  time.Duration // the processor time of Redis when it was settled last; zero before the first time
+	spent time.Duration // since then, by the time of round trips
+}
+
+// settle returns to the budget what was spent too much: round trips take longer where the machine is busy, but
+// the user had no more of Redis than all its clients together, whose processor time INFO shows. Where that is
+// not known, the time of the round trips counts.
+func (b *bill) settle(to *budget, used time.Duration, known bool) {
+	if known && b.used > 0 && used >= b.used {
+		to.refund(max(0, b.spent-(used-b.used)))
+	}
+	b.used, b.spent = used, 0
+}
+
 // path returns the time that a round trip takes anyway: the shortest PING of the last minute.
 func (b *budget) path() (shortest time.Duration) {
 	b.mu.Lock()

@@ -87,7 +87,17 @@ func (o *Operations) LeftOnABusyMachine(ctx context.Context, q *queue.Queue, too
 	f, _ := parseFilter("")
 	r := o.newReader(q, f, "", time.Time{}, "")
 	r.settle(ctx)
-	r.spent += r.budget.spend(took, 0)
+	r.bill.spent += r.budget.spend(took, 0)
 	r.settle(ctx)
 	return r.budget.left
+}
+
+// LeftOnABusyMachine is that of operations for a sampler.
+func (s *Sampler) LeftOnABusyMachine(ctx context.Context, took time.Duration) time.Duration {
+	at := time.Now()
+	s.budget.now = func() time.Time { return at }
+	s.settle(ctx)
+	s.bill.spent += s.budget.spend(took, 0)
+	s.settle(ctx)
+	return s.budget.left
 }

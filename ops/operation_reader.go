@@ -35,8 +35,7 @@ type reader struct {
 
 	ahead chan aheadPage // receives the page at cursor; nil if that is not being read
 
-	used    time.Duration // the processor time of Redis at the latest settle; zero before the first one
-	spent   time.Duration // since then, by the time of round trips
+	bill    bill
 	settled time.Time
 }
 
@@ -69,15 +68,10 @@ func (r *reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// settle returns to the budget what was spent too much: round trips take longer where the machine
-// is busy, but an operation used no more of Redis than all its clients together, whose processor time
-// INFO shows. Where that is hidden, the time of the round trips counts.
+// settle settles the bill by the processor time of Redis.
 func (r *reader) settle(ctx context.Context) {
 	used, ok := r.processorTime(ctx)
-	if ok && r.used > 0 && used >= r.used {
-		r.budget.refund(max(0, r.spent-(used-r.used)))
-	}
-	r.used, r.spent = used, 0
+	r.bill.settle(r.budget, used, ok)
 }
 
 // processorTime returns the processor time that the Redis with the queue has used, and reports whether
@@ -122,7 +116,7 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	r.spent += r.budget.spend(page.Took, page.Trips)
+	r.bill.spent += r.budget.spend(page.Took, page.Trips)
 	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
 		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
 	}

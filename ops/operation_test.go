@@ -563,7 +563,7 @@ func TestOperationsOfAClientShareTheTimeOfRedis(t *testing.T) {
 	f.asks(ops.Change{Queue: "mail", Do: "retry", State: queue.Dead})
 }
 
-func TestOperationPaysForRedisAndNotForABusyMachine(t *testing.T) {
+func TestOperationsAndSamplersPayForRedisAndNotForABusyMachine(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	db := redistest.Open(t, server.URL(0))
@@ -574,8 +574,14 @@ func TestOperationPaysForRedisAndNotForABusyMachine(t *testing.T) {
 	if left := f.client.Operations().LeftOnABusyMachine(t.Context(), q, took); left < full-took/2 {
 		t.Errorf("%s of the budget are left", left)
 	}
+	if left := f.client.NewSampler().LeftOnABusyMachine(t.Context(), took); left < full-took/2 {
+		t.Errorf("%s of the sampler's budget are left", left)
+	}
 	f.must(db.Do(t.Context(), "acl", "setuser", "default", "-info").Err())
 	if left := setup(t, db).client.Operations().LeftOnABusyMachine(t.Context(), q, took); left != full-took {
 		t.Errorf("where INFO is hidden, %s of the budget are left", left)
+	}
+	if left := setup(t, db).client.NewSampler().LeftOnABusyMachine(t.Context(), took); left != full-took {
+		t.Errorf("where INFO is hidden, %s of the sampler's budget are left", left)
 	}
 }
