@@ -224,11 +224,12 @@ func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	before := turn(3)
 	connections := clients()
 	after := turn(reloads)
-	if after > before+reloads/2 {
-		t.Errorf("%v goroutines after 3 reloads, %v after %d more", before, after, reloads)
-	}
-	if now := clients(); now > connections+reloads/2 {
-		t.Errorf("%d connections after 3 reloads, %d after %d more", connections, now, reloads)
+	// A pool that has ended may have goroutines and connections for a moment.
+	for deadline := time.Now().Add(time.Minute); after > before+reloads/2 || clients() > connections+reloads/2; after = turn(0) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%v goroutines and %d connections after 3 reloads, %v and %d after %d more", before, connections, after, clients(), reloads)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	if list := s.workers(); len(list) != 1 {
 		t.Errorf("%+v", list)

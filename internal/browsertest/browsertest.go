@@ -147,7 +147,7 @@ func Value[T any](t *Tab, expression string, options ...chromedp.EvaluateOption)
 // Wait blocks until an expression is true.
 func (t *Tab) Wait(expression string) {
 	t.Helper()
-	if _, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(2*time.Minute))); err != nil {
+	if _, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(5*time.Minute))); err != nil {
 		t.Fatalf("%s: %v", expression, err)
 	}
 }
