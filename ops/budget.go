@@ -140,15 +140,18 @@ func (b *budget) refund(spent time.Duration) {
 
 // A bill is what a user of a budget has spent.
 type bill struct {
-	used  time.Duration // the processor time of Redis when it was settled last; zero before the first time
-	spent time.Duration // since then, by the time of round trips
+	used  time.Duration // the processor time of Redis when it was settled last; zero: not known
+	spent time.Duration // since then, by the time of round trips; no more than a budget can lack
 }
 
+func (b *bill) add(spent time.Duration) { b.spent = min(2*maxBudget, b.spent+spent) }
+
 // settle returns to the budget what was spent too much: round trips take longer where the machine is busy, but
-// the user had no more of Redis than all its clients together, whose processor time INFO shows. Where that is
-// not known, the time of the round trips counts.
-func (b *bill) settle(to *budget, used time.Duration, known bool) {
-	if known && b.used > 0 && used >= b.used {
+// the user had no more of the Redis with a key than all its clients together, whose processor time INFO shows.
+// Where that is hidden, the time of the round trips counts.
+func (b *bill) settle(ctx context.Context, to *budget, db *rdb.DB, key string) {
+	used, err := db.ProcessorTime(ctx, key)
+	if err == nil && b.used > 0 && used >= b.used {
 		to.refund(max(0, b.spent-(used-b.used)))
 	}
 	b.used, b.spent = used, 0

@@ -2,9 +2,12 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -86,18 +89,20 @@ func (o *Operations) LeftOnABusyMachine(ctx context.Context, q *queue.Queue, too
 	o.budget.now = func() time.Time { return at }
 	f, _ := parseFilter("")
 	r := o.newReader(q, f, "", time.Time{}, "")
-	r.settle(ctx)
-	r.bill.spent += r.budget.spend(took, 0)
-	r.settle(ctx)
+	settle := func() { r.bill.settle(ctx, r.budget, handle.Conn(o.client.queues.DB()), q.Key("meta")) }
+	settle()
+	r.bill.add(r.budget.spend(took, 0))
+	settle()
 	return r.budget.left
 }
 
-// LeftOnABusyMachine is that of operations for a sampler.
-func (s *Sampler) LeftOnABusyMachine(ctx context.Context, took time.Duration) time.Duration {
+// LeftOnABusyMachine returns what is left of the budget of a sampler after a read that took some time, while
+// Redis did nothing.
+func (s *Sampler) LeftOnABusyMachine(ctx context.Context, took time.Duration) (left time.Duration, err error) {
 	at := time.Now()
-	s.budget.now = func() time.Time { return at }
-	s.settle(ctx)
-	s.bill.spent += s.budget.spend(took, 0)
-	s.settle(ctx)
-	return s.budget.left
+	s.looked, s.budget.now, s.budget.left = at, func() time.Time { return at }, 0
+	for _, took := range []time.Duration{took, 0} {
+		err = errors.Join(err, s.read(ctx, 0, func(ctx context.Context) error { return rdb.Sleep(ctx, took) }))
+	}
+	return s.budget.left, err
 }

@@ -60,18 +60,12 @@ func (r *reader) wait(ctx context.Context) error {
 	}
 	if now := r.client.now(); r.budget.wait() > 0 && now.Sub(r.settled) > settleEvery {
 		r.settled = now
-		r.settle(ctx)
+		r.bill.settle(ctx, r.budget, handle.Conn(r.client.queues.DB()), r.queue.Key("meta"))
 	}
 	if wait := r.budget.wait(); wait > 0 {
 		return rdb.Sleep(ctx, wait)
 	}
 	return nil
-}
-
-// settle settles the bill by the processor time of Redis.
-func (r *reader) settle(ctx context.Context) {
-	used, ok := r.processorTime(ctx)
-	r.bill.settle(r.budget, used, ok)
 }
 
 // processorTime returns the processor time that the Redis with the queue has used, and reports whether
@@ -116,7 +110,7 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	r.bill.spent += r.budget.spend(page.Took, page.Trips)
+	r.bill.add(r.budget.spend(page.Took, page.Trips))
 	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
 		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
 	}

@@ -254,7 +254,7 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 		return err
 	}
 	took := time.Since(began)
-	r.reader.bill.spent += r.reader.budget.spend(took, 1)
+	r.reader.bill.add(r.reader.budget.spend(took, 1))
 	took -= r.reader.budget.path()
 	if weighed {
 		var after time.Duration

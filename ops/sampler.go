@@ -268,8 +268,11 @@ func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context
 	if s.idle() {
 		return errIdle
 	}
-	if s.budget.wait() > 0 {
-		s.settle(ctx)
+	conn := handle.Conn(s.client.queues.DB())
+	if _, cluster := conn.UniversalClient.(*redis.ClusterClient); s.budget.wait() > 0 && !cluster { // it has several processors
+		settling, cancel := context.WithTimeout(ctx, readTimeout)
+		s.bill.settle(settling, s.budget, conn, "")
+		cancel()
 	}
 	if wait := s.budget.wait(); wait > 0 {
 		if err := rdb.Sleep(ctx, wait); err != nil {
@@ -283,24 +286,11 @@ func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context
 	}
 	began := time.Now()
 	err := part(ctx)
-	s.bill.spent += s.budget.spend(time.Since(began), trips)
+	s.bill.add(s.budget.spend(time.Since(began), trips))
 	if err == nil {
 		s.state.away(nil) // also in the middle of a round, which may be long
 	}
 	return err
-}
-
-// settle settles the bill by the processor time of Redis. A Cluster has that of several servers, so there the time of
-// the round trips counts.
-func (s *Sampler) settle(ctx context.Context) {
-	conn := handle.Conn(s.client.queues.DB())
-	if _, cluster := conn.UniversalClient.(*redis.ClusterClient); cluster {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	used, err := conn.ProcessorTime(ctx, "")
-	s.bill.settle(s.budget, used, err == nil && used > 0)
 }
 
 // idle reports whether Overview was not called for a time.
