@@ -119,7 +119,10 @@ var (
 	bracketed = regexp.MustCompile(`^\[([^\]]*:[^\]]*)\](:\d{1,5})?$`)
 )
 
+var sign = regexp.MustCompile(`^(\+|/|%20)`)
+
 func oracleAddress(token string) netip.Addr {
+	token = token[len(sign.FindString(token)):]
 	if m := ipv4Port.FindStringSubmatch(token); m != nil {
 		token = m[1]
 	} else if m := bracketed.FindStringSubmatch(token); m != nil {
@@ -205,7 +208,7 @@ func anyLine(t *rapid.T) string {
 			return strings.Join([]string{strconv.Itoa(octet.Draw(t, "a")), strconv.Itoa(octet.Draw(t, "b")), strconv.Itoa(octet.Draw(t, "c")), strconv.Itoa(octet.Draw(t, "d"))}, ".")
 		}),
 		rapid.SampledFrom([]string{"8.8.8.8", "10.0.0.1", "2600::1", "[2600::1]:80", "fe80::1%eth0", "::ffff:1.1.1.1", "8.8.8.8:80",
-			"-", "unknown", "client.example.net", "www.example.org:443", "008.8.8.8", ""}),
+			"/8.8.8.8", "/8.8.8.8:80", "+8.8.8.8", "%208.8.8.8", "/+8.8.8.8", "-", "unknown", "client.example.net", "www.example.org:443", "008.8.8.8", ""}),
 	)
 	separator := rapid.SampledFrom([]string{" ", " ", ", ", ",", "\t", `"`, " - "})
 	clock := rapid.Custom(func(t *rapid.T) string {
