@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,12 +21,13 @@ type storyFixture struct {
 	*processes
 	post  *mailServer
 	files string    // folder of log files
-	due   time.Time // when the schedule fires, once a year
+	due   time.Time // when the schedule fires, once a year; set by schedule
 
 	reports, mail *eventLog
 }
 
-// lead is the time from the start of the workers to when the schedule fires.
+// lead is the time until the schedule fires, in which its files are written and the
+// running workers read it. A start of a worker can take longer than that.
 const lead = 10 * time.Second
 
 const nightConfig = `
@@ -37,7 +39,9 @@ queues:
 kinds:
   email.send: {host: 127.0.0.1, port: %d, tls: none, from: logs@example.com}
   logs: {folders: [%q]}
-schedules:
+`
+
+const nightSchedule = `schedules:
   - name: nightly
     cron: %q
     job:
@@ -55,11 +59,26 @@ schedules:
 
 func newStoryFixture(t testing.TB) *storyFixture {
 	t.Helper()
-	n := &storyFixture{post: startMailServer(t), files: t.TempDir(), due: time.Now().UTC().Add(lead).Truncate(time.Second)}
-	n.processes = newProcesses(t, fmt.Sprintf(nightConfig, n.post.port, n.files,
-		n.due.Format("5 4 15 2 1 *"), filepath.Join(n.files, "*-%Y%m%d.log*")))
+	n := &storyFixture{post: startMailServer(t), files: t.TempDir()}
+	n.processes = newProcesses(t, n.settings())
 	n.reports, n.mail = n.eventLog("reports"), n.eventLog("mail")
 	return n
+}
+
+func (n *storyFixture) settings() string { return fmt.Sprintf(nightConfig, n.post.port, n.files) }
+
+// schedule has the running workers read the schedule, whose files it writes, and returns
+// the expected report.
+func (n *storyFixture) schedule() (report string) {
+	n.Helper()
+	n.due = time.Now().UTC().Add(lead).Truncate(time.Second)
+	report = n.log()
+	n.configure(n.settings() + fmt.Sprintf(nightSchedule, n.due.Format("5 4 15 2 1 *"), filepath.Join(n.files, "*-%Y%m%d.log*")))
+	for _, p := range n.workers {
+		p.Signal(syscall.SIGHUP)
+		p.Await("new configuration")
+	}
+	return report
 }
 
 // countries has an address of each country.
@@ -111,9 +130,9 @@ func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newStoryFixture(t)
-			report := n.log()
 			n.worker()
 			n.worker()
+			report := n.schedule()
 			counters := c.happens(n)
 			for range 3 { // shipping, reporting, forwarding to the other queue
 				n.reports.until(queue.EventSucceeded)
