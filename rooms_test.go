@@ -25,6 +25,7 @@ internal/samplelog:
 internal/filter:
 internal/hyperloglog:
 internal/escape:
+internal/yamltext:
 internal/pinned:
 internal/look:
 internal/chart:
@@ -65,9 +66,9 @@ distribute/s3: distribute/stream
 distribute: internal/hyperloglog distribute/cuts distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/accesslog/agents distribute/geo
 distribute/cuts: internal/filter internal/hyperloglog distribute/accesslog distribute/accesslog/agents distribute/geo
 distribute/htmlreport: distribute distribute/cuts distribute/worldmap distribute/accesslog/agents internal/look internal/chart internal/escape
-ops/access: queue
+ops/access: internal/yamltext queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts distribute/chat distribute/chat/group
-ops: internal/doctor internal/filter queue delayed workers workers/stats distribute distribute/cuts distribute/geo
+ops: internal/doctor internal/filter internal/yamltext queue delayed workers workers/stats distribute distribute/cuts distribute/geo
 ops/dash: internal/escape internal/filter internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue delayed workers/stats distribute distribute/chat distribute/chat/group distribute/cuts distribute/worldmap
 ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:
@@ -77,7 +78,7 @@ cmd/skidway/internal/cli: internal/escape ops ops/access queue distribute distri
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/telemetry ops ops/access ops/api queue delayed workers workers/stats workers/kinds cmd/skidway/internal/remote
 cmd/skidway/internal/remote: cmd/skidway/internal/cli ops ops/api queue workers/stats
 cmd/skidway/internal/telemetry: cmd/skidway/internal/cli queue workers workers/otel
-cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/telemetry cmd/skidway/internal/jobs cmd/skidway/internal/serve ops queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
+cmd/skidway/internal/worker: internal/yamltext cmd/skidway/internal/cli cmd/skidway/internal/telemetry cmd/skidway/internal/jobs cmd/skidway/internal/serve ops queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/htmlreport distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog distribute/cuts
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
 cmd/skidway/internal/serve: cmd/skidway/internal/cli cmd/skidway/internal/telemetry distribute internal/samplelog ops ops/access ops/dash queue delayed workers ops/api workers/metrics

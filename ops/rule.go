@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"skidway/internal/yamltext"
 	"skidway/queue"
 )
 
@@ -57,8 +55,8 @@ func DefaultRules() []Rule {
 // The error is a [queue.ErrInvalid].
 func ParseRules(text []byte) ([]Rule, error) {
 	var file map[string]map[string]string
-	if err := yaml.Unmarshal(text, &file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: %s", queue.ErrInvalid, yaml.FormatError(err, false, false))
+	if err := yamltext.Decode(text, &file); err != nil {
+		return nil, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
 	}
 	var rules []Rule
 	for _, name := range slices.Sorted(maps.Keys(file)) {

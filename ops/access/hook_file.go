@@ -1,7 +1,6 @@
 package access
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,8 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"skidway/internal/yamltext"
 	"skidway/queue"
 )
 
@@ -105,8 +103,8 @@ func readHooks(path string) (hooks []Hook, files map[string]fs.FileInfo, err err
 		return nil, files, err
 	}
 	var content hooksFile
-	if err := yaml.UnmarshalWithOptions(text, &content, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
-		return nil, files, fmt.Errorf("%w: %s: %s", queue.ErrInvalid, path, yaml.FormatError(err, false, false))
+	if err := yamltext.Decode(text, &content); err != nil {
+		return nil, files, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, path, err)
 	}
 	for _, one := range content.Hooks {
 		hook := Hook{Name: one.Name, Scheme: one.Scheme, Queue: one.Queue, Kind: one.Kind}

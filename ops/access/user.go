@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"golang.org/x/crypto/bcrypt"
 
+	"skidway/internal/yamltext"
 	"skidway/queue"
 )
 
@@ -124,12 +125,8 @@ func (u User) version() string {
 // parseUsers parses the content of a file of users.
 func parseUsers(text []byte) ([]User, error) {
 	var file usersFile
-	err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict())
-	if errors.Is(err, io.EOF) {
-		err = nil // empty
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", queue.ErrInvalid, yaml.FormatError(err, false, false))
+	if err := yamltext.Decode(text, &file); err != nil {
+		return nil, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
 	}
 	names := map[string]bool{}
 	for _, u := range file.Users {

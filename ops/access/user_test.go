@@ -147,6 +147,7 @@ func TestPasswordsOfUnknownNamesTakeAsLong(t *testing.T) {
 func FuzzUsersFile(f *testing.F) {
 	f.Add("users:\n- {name: ada, password: $2a$04$aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, role: view, queues: [a*]}")
 	f.Add("users: &a [*a]")
+	f.Add("users: !a ")
 	f.Fuzz(func(t *testing.T, text string) {
 		users, err := parseUsers([]byte(text))
 		if err != nil {

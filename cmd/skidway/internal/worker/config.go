@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/yamltext"
 	"skidway/queue"
 )
 
@@ -141,22 +142,27 @@ func (c *config) parse(text []byte) error {
 	if at := invalidUTF8(text); at >= 0 {
 		return &configError{c.file, 1 + bytes.Count(text[:at], []byte{'\n'}), errors.New("this line is not UTF-8")}
 	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
+	if err := yamltext.Guard(func() error { return c.decode(text) }); err != nil {
 		return c.yamlError(err)
 	}
+	return nil
+}
+
+// decode sets c from the text of a file.
+func (c *config) decode(text []byte) error {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return err
+	}
 	if len(file.Docs) > 1 {
-		return &configError{file: c.file, err: errors.New("there are several documents in it, divided by ---: want one")}
+		return errors.New("there are several documents in it, divided by ---: want one")
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil
 	}
 	c.origin.lines = map[string]int{}
 	c.origin.note(file.Docs[0].Body, "")
-	if err := yaml.NodeToValue(file.Docs[0].Body, c, yaml.Strict()); err != nil {
-		return c.yamlError(err)
-	}
-	return nil
+	return yaml.NodeToValue(file.Docs[0].Body, c, yaml.Strict())
 }
 
 // invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.

@@ -289,7 +289,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add(deployed)
 	for _, text := range []string{
 		"", "a: &a [*a]", "worker: &w {drain: 1s}\nlog: *w", "<<: {a: 1}", "? [a]\n: b", "kinds: {email.send: {password: {env: HOME}}}",
-		"schedules: [{name: a, cron: '@every 1s', job: {kind: k, args: {a: .inf}}}]", "queues:\n- name: a\n  retention: ~\n", "redis: !!binary aGk=", "log: null",
+		"schedules: [{name: a, cron: '@every 1s', job: {kind: k, args: {a: .inf}}}]", "queues:\n- name: a\n  retention: ~\n", "redis: !!binary aGk=", "log: null", "queues: !a ",
 	} {
 		f.Add([]byte(text))
 	}
