@@ -27,6 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	prepare()
 	processtest.Main(m, func() error { main(); return nil })
 }
 
@@ -68,7 +69,11 @@ func finish(t testing.TB, c *exec.Cmd) outcome {
 // mustRun runs a command that must succeed.
 func mustRun(t testing.TB, folder string, args ...string) outcome {
 	t.Helper()
-	o := skidway(t, folder, args...)
+	return succeeded(t, skidway(t, folder, args...), args)
+}
+
+func succeeded(t testing.TB, o outcome, args []string) outcome {
+	t.Helper()
 	if o.code != cli.ExitDone {
 		t.Fatalf("skidway %s: exit code %d\n%s", strings.Join(args, " "), o.code, o.stderr)
 	}
@@ -179,16 +184,34 @@ func newFixtureAt(t testing.TB, url string) *fixture {
 	return &fixture{t, url, client, make(chan string, 100)}
 }
 
-// run runs a command on the fixture's Redis.
+// run runs a command on the fixture's Redis, in the process of the test: to start one with
+// the race detector takes a tenth of a second. Paths must be absolute.
 func (d *fixture) run(args ...string) outcome {
 	d.Helper()
-	return skidway(d, d.TempDir(), append(args, "--redis", d.url)...)
+	var files [2]*os.File
+	for i := range files {
+		file, err := os.CreateTemp(d.TempDir(), "")
+		if err != nil {
+			d.Fatal(err)
+		}
+		defer file.Close()
+		files[i] = file
+	}
+	o := outcome{code: run(append(args, "--redis", d.url), files[0], files[1])}
+	for i, text := range []*string{&o.stdout, &o.stderr} {
+		data, err := os.ReadFile(files[i].Name())
+		if err != nil {
+			d.Fatal(err)
+		}
+		*text = string(data)
+	}
+	return o
 }
 
 // must is run for a command that must succeed.
 func (d *fixture) must(args ...string) outcome {
 	d.Helper()
-	return mustRun(d, d.TempDir(), append(args, "--redis", d.url)...)
+	return succeeded(d, d.run(args...), args)
 }
 
 // ends fails the test unless the exit code is code, and a line of standard error has
