@@ -128,3 +128,14 @@ func TestHandingBackBufferedJobsWakesTheFetcher(t *testing.T) {
 		t.Error("the fetcher sleeps, although other retries may be fetched")
 	}
 }
+
+func TestEachFourthFetchTakesARetryFirst(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "q"}}})
+	for n := 1; n <= 12; n++ {
+		order := f.orderLocked(f.queue("q"), 1, 1)
+		if want := n%4 == 0; order.retries.First != want {
+			t.Errorf("fetch %d: a retry comes first: %t, want %t", n, order.retries.First, want)
+		}
+	}
+}
