@@ -184,8 +184,8 @@ func newFixtureAt(t testing.TB, url string) *fixture {
 	return &fixture{t, url, client, make(chan string, 100)}
 }
 
-// run runs a command on the fixture's Redis, in the process of the test: to start one with
-// the race detector takes a tenth of a second. Paths must be absolute.
+// run runs a command on the fixture's Redis, in the process of the test: the start of one takes
+// longer than most commands do, above all with the race detector. Paths must be absolute.
 func (d *fixture) run(args ...string) outcome {
 	d.Helper()
 	var files [2]*os.File
