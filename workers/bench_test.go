@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -42,6 +43,17 @@ func BenchmarkDrainBesideALog(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// One operation is one job, from its enqueue to the end that its handler comes to when the job is
+// cancelled.
+func BenchmarkCancel(b *testing.B) {
+	f := newFixture(b, redistest.DB(b))
+	b.ReportAllocs()
+	took := cancelRunning(f, b.N)
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
 func benchmarkDrain(b *testing.B, prepare func(*rdb.DB)) {
