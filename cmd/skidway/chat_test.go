@@ -33,7 +33,7 @@ func (s chatCommands) command(args ...string) *exec.Cmd {
 
 func (s chatCommands) run(args ...string) outcome {
 	s.t.Helper()
-	return finish(s.t, s.command(args...))
+	return inProcess(s.t, append([]string{"--redis", s.url}, args...))
 }
 
 // must runs a command that has to succeed, and returns its output without the

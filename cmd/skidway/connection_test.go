@@ -106,7 +106,7 @@ func TestCountUsesAServerOnlyWithTheFlag(t *testing.T) {
 func TestServerThatDropsKeysIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
-	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", server.URL(0))
+	o := skidway(t, "", "logs", "status", "--channel", "web", "--redis", server.URL(0))
 	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
@@ -117,7 +117,7 @@ func TestServerThatRefusesTheLoginIsAFailure(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	url := strings.Replace(server.URL(0), "unix://", "unix://someone:verysecret@", 1)
-	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", url)
+	o := skidway(t, "", "logs", "status", "--channel", "web", "--redis", url)
 	if o.code != cli.ExitFailed || strings.Contains(o.stderr, "verysecret") {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}

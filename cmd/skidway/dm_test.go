@@ -31,7 +31,7 @@ func (d dmCommands) args(args ...string) []string {
 // must runs a command that must succeed, and returns its output.
 func (d dmCommands) must(args ...string) string {
 	d.t.Helper()
-	o := mustRun(d.t, d.t.TempDir(), d.args(args...)...)
+	o := mustRun(d.t, "", d.args(args...)...)
 	if o.stderr != "" {
 		d.t.Errorf("%q prints %q", args, o.stderr)
 	}
@@ -245,7 +245,7 @@ func TestDMRefusesWrongUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := skidway(t, t.TempDir(), d.args(c.args...)...)
+			o := skidway(t, "", d.args(c.args...)...)
 			if o.code != c.code || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}

@@ -15,7 +15,7 @@ import (
 // findings returns the worst finding of the doctor for each topic.
 func findings(t *testing.T, url string, args ...string) (map[string]findingJSON, outcome) {
 	t.Helper()
-	o := skidway(t, t.TempDir(), append([]string{"doctor", "-o", "json", "--redis", url}, args...)...)
+	o := skidway(t, "", append([]string{"doctor", "-o", "json", "--redis", url}, args...)...)
 	var object doctorJSON
 	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
 		t.Fatalf("%v: %s", err, o.stderr)
@@ -47,12 +47,12 @@ func TestDoctorReportsWhatToChangeInADefaultRedis(t *testing.T) {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
-	mustRun(t, t.TempDir(), "enqueue", "mail", "a", "--redis", server.URL(0))
-	table := mustRun(t, t.TempDir(), "doctor", "--redis", server.URL(0)).stdout
+	mustRun(t, "", "enqueue", "mail", "a", "--redis", server.URL(0))
+	table := mustRun(t, "", "doctor", "--redis", server.URL(0)).stdout
 	hasLine(t, table, "ok       queues       1 queue with 1 job in all")
 	hasLine(t, table, "warning  persistence", "snapshots only")
 	hasLine(t, table, "> redis-cli CONFIG SET appendonly yes")
-	hasLine(t, mustRun(t, t.TempDir(), "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")
+	hasLine(t, mustRun(t, "", "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")
 }
 
 func TestDoctorAndShipCompareWindowsWithMaxmemory(t *testing.T) {
@@ -159,7 +159,7 @@ func TestDoctorReportsMissingPermissions(t *testing.T) {
 
 // doctorTable returns what the doctor prints for people.
 func output(t *testing.T, url string, args ...string) string {
-	return skidway(t, t.TempDir(), append([]string{"doctor", "--redis", url}, args...)...).stdout
+	return skidway(t, "", append([]string{"doctor", "--redis", url}, args...)...).stdout
 }
 
 func TestDoctorNamesQueuesOfAnotherRelease(t *testing.T) {
@@ -186,13 +186,13 @@ func TestDoctorNamesQueuesOfAnotherRelease(t *testing.T) {
 
 func TestDoctorReportsTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
-	o := mustRun(t, t.TempDir(), "doctor", "--redis", "embedded:")
+	o := mustRun(t, "", "doctor", "--redis", "embedded:")
 	hasLine(t, o.stdout, "ok", "server", "embedded: a Redis inside this process")
 }
 
 func TestDoctorChecksEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
-	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", redistest.Cluster(t))
+	o := skidway(t, "", "doctor", "-o", "json", "--redis", redistest.Cluster(t))
 	var object doctorJSON
 	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
 		t.Fatalf("%v: %s", err, o.stderr)

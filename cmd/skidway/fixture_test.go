@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,15 +30,11 @@ func TestMain(m *testing.M) {
 	processtest.Main(m, func() error { main(); return nil })
 }
 
-// command returns a process of the command in a folder, without a Redis in its
-// environment.
+// command returns a process of the command in a folder.
 func command(t testing.TB, folder string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := processtest.Command(t, args...)
 	c.Dir = folder
-	c.Env = slices.DeleteFunc(c.Env, func(setting string) bool {
-		return strings.HasPrefix(setting, "SKIDWAY_REDIS=") || strings.HasPrefix(setting, "REDIS_URL=")
-	})
 	return c
 }
 
@@ -49,10 +44,39 @@ type outcome struct {
 	code           int
 }
 
-// skidway runs a command and waits for its end.
+// skidway runs a command in a folder and waits for its end. Without a folder, where it names no
+// relative path, it runs in the process of the test.
 func skidway(t testing.TB, folder string, args ...string) outcome {
 	t.Helper()
+	if folder == "" {
+		return inProcess(t, args)
+	}
 	return finish(t, command(t, folder, args...))
+}
+
+// inProcess runs a command in the process of the test: the start of one takes longer than most
+// commands do, above all with the race detector. Paths must be absolute.
+func inProcess(t testing.TB, args []string) (o outcome) {
+	t.Helper()
+	folder := t.TempDir()
+	var files [2]*os.File
+	for i, name := range []string{"stdout", "stderr"} {
+		file, err := os.Create(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		files[i] = file
+	}
+	o.code = run(args, files[0], files[1])
+	for i, text := range []*string{&o.stdout, &o.stderr} {
+		content, err := os.ReadFile(files[i].Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		*text = string(content)
+	}
+	return o
 }
 
 func finish(t testing.TB, c *exec.Cmd) outcome {
@@ -184,28 +208,10 @@ func newFixtureAt(t testing.TB, url string) *fixture {
 	return &fixture{t, url, client, make(chan string, 100)}
 }
 
-// run runs a command on the fixture's Redis, in the process of the test: the start of one takes
-// longer than most commands do, above all with the race detector. Paths must be absolute.
+// run runs a command on the fixture's Redis, in the process of the test.
 func (d *fixture) run(args ...string) outcome {
 	d.Helper()
-	var files [2]*os.File
-	for i := range files {
-		file, err := os.CreateTemp(d.TempDir(), "")
-		if err != nil {
-			d.Fatal(err)
-		}
-		defer file.Close()
-		files[i] = file
-	}
-	o := outcome{code: run(append(args, "--redis", d.url), files[0], files[1])}
-	for i, text := range []*string{&o.stdout, &o.stderr} {
-		data, err := os.ReadFile(files[i].Name())
-		if err != nil {
-			d.Fatal(err)
-		}
-		*text = string(data)
-	}
-	return o
+	return inProcess(d, append(args, "--redis", d.url))
 }
 
 // must is run for a command that must succeed.

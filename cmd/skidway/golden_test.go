@@ -134,30 +134,6 @@ func (s *session) args(command string) (args []string) {
 	return args
 }
 
-// inProcess runs a command line in this process.
-func inProcess(t testing.TB, args []string) (o outcome) {
-	t.Helper()
-	folder := t.TempDir()
-	var files [2]*os.File
-	for i, name := range []string{"stdout", "stderr"} {
-		file, err := os.Create(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = file.Close() }()
-		files[i] = file
-	}
-	o.code = run(args, files[0], files[1])
-	for i, text := range []*string{&o.stdout, &o.stderr} {
-		content, err := os.ReadFile(files[i].Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		*text = string(content)
-	}
-	return o
-}
-
 // interrupted runs a command line until it has printed some lines.
 func (s *session) interrupted(args []string, lines int) (o outcome) {
 	s.Helper()

@@ -29,7 +29,7 @@ func (m *mailCommands) args(text string, more ...string) []string {
 
 func (m *mailCommands) run(text string, more ...string) outcome {
 	m.t.Helper()
-	return mustRun(m.t, m.t.TempDir(), m.args(text, more...)...)
+	return mustRun(m.t, "", m.args(text, more...)...)
 }
 
 func (m *mailCommands) prints(want, text string, more ...string) {
@@ -41,7 +41,7 @@ func (m *mailCommands) prints(want, text string, more ...string) {
 
 func (m *mailCommands) fails(code int, want, text string) {
 	m.t.Helper()
-	o := skidway(m.t, m.t.TempDir(), m.args(text)...)
+	o := skidway(m.t, "", m.args(text)...)
 	if o.code != code || o.stdout != "" {
 		m.t.Errorf("mail %s: exit code %d, want %d; standard output %q", text, o.code, code, o.stdout)
 	}
@@ -195,7 +195,7 @@ func TestMailRefusesWrongUsage(t *testing.T) {
 			(&mailCommands{t, m.url}).fails(cli.ExitUsage, c.want, c.args)
 		})
 	}
-	o := skidway(t, t.TempDir(), "mail", "count", "bob", "--redis", "unix:///nowhere/redis.sock")
+	o := skidway(t, "", "mail", "count", "bob", "--redis", "unix:///nowhere/redis.sock")
 	if o.code != cli.ExitUnreachable {
 		t.Errorf("without Redis: exit code %d", o.code)
 	}

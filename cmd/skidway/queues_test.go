@@ -118,7 +118,7 @@ func TestOperationsOnAnUnreachableRedisEndWithThree(t *testing.T) {
 		"enqueue mail a", "enqueue mail --batch -", "queues list", "queues watch", "jobs list mail", "jobs show mail:0:n1-0",
 		"workers list", "workers stop --all", "doctor",
 	} {
-		o := skidway(t, t.TempDir(), append(strings.Fields(args), "--redis", unreachableURL)...)
+		o := skidway(t, "", append(strings.Fields(args), "--redis", unreachableURL)...)
 		if o.code != cli.ExitUnreachable || strings.Contains(o.stderr, "verysecret") {
 			t.Errorf("%s: exit code %d: %s", args, o.code, o.stderr)
 		}

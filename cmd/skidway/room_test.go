@@ -13,12 +13,12 @@ import (
 
 // roomCommands runs room commands on a new database.
 type roomCommands struct {
-	t           *testing.T
-	url, folder string
+	t   *testing.T
+	url string
 }
 
 func newRoomCommands(t *testing.T) *roomCommands {
-	return &roomCommands{t, redistest.URL(t), t.TempDir()}
+	return &roomCommands{t, redistest.URL(t)}
 }
 
 func (v *roomCommands) args(text string, more ...string) []string {
@@ -28,12 +28,12 @@ func (v *roomCommands) args(text string, more ...string) []string {
 // run runs a command that must succeed, and returns the line that it prints.
 func (v *roomCommands) run(text string, more ...string) string {
 	v.t.Helper()
-	return strings.TrimSuffix(mustRun(v.t, v.folder, v.args(text, more...)...).stdout, "\n")
+	return strings.TrimSuffix(mustRun(v.t, "", v.args(text, more...)...).stdout, "\n")
 }
 
 func (v *roomCommands) fails(code int, want, text string) string {
 	v.t.Helper()
-	o := skidway(v.t, v.folder, v.args(text)...)
+	o := skidway(v.t, "", v.args(text)...)
 	if o.code != code || o.stdout != "" {
 		v.t.Errorf("room %s: exit code %d, want %d; standard output %q", text, o.code, code, o.stdout)
 	}
@@ -143,32 +143,31 @@ func TestRoomIsChangedLater(t *testing.T) {
 func TestWrongPasswordHasTheErrorOfAnUnknownRoom(t *testing.T) {
 	t.Parallel()
 	v := newRoomCommands(t)
-	write(t, v.folder, "right", "open sesame\n")
-	write(t, v.folder, "wrong", "open barley\n")
-	write(t, v.folder, "empty", "\n")
-	v.fails(cli.ExitFailed, "its first line is empty", "create cellar --password-file empty")
-	v.run("create cellar --password-file right")
-	output := v.fails(cli.ExitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file wrong")
-	v.run("delete cellar --password-file right")
-	if none := v.fails(cli.ExitFailed, "", "enter cellar --as ann --password-file wrong"); none != output {
+	folder := t.TempDir()
+	right, wrong, empty := write(t, folder, "right", "open sesame\n"), write(t, folder, "wrong", "open barley\n"), write(t, folder, "empty", "\n")
+	v.fails(cli.ExitFailed, "its first line is empty", "create cellar --password-file "+empty)
+	v.run("create cellar --password-file " + right)
+	output := v.fails(cli.ExitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file "+wrong)
+	v.run("delete cellar --password-file " + right)
+	if none := v.fails(cli.ExitFailed, "", "enter cellar --as ann --password-file "+wrong); none != output {
 		t.Errorf("got %q for a wrong password and %q for no room", output, none)
 	}
 
-	v.run("create cellar --password-file right")
+	v.run("create cellar --password-file " + right)
 	var pass struct{ Room, ID, Key string }
-	if err := json.Unmarshal([]byte(v.run("enter cellar --as ann --password-file right -o json")), &pass); err != nil ||
+	if err := json.Unmarshal([]byte(v.run("enter cellar --as ann -o json --password-file "+right)), &pass); err != nil ||
 		pass.Room != "cellar" || pass.ID != "ann" || len(pass.Key) != 64 {
 		t.Fatalf("got %+v, %v", pass, err)
 	}
-	write(t, v.folder, "key", pass.Key+"\n")
-	v.run("send cellar --as ann --key-file key", "psst")
-	if got := v.reads("read cellar --as ann --password-file right"); len(got.Messages) != 1 || !got.Settings.Password {
+	key := write(t, folder, "key", pass.Key+"\n")
+	v.run("send cellar --as ann --key-file "+key, "psst")
+	if got := v.reads("read cellar --as ann --password-file " + right); len(got.Messages) != 1 || !got.Settings.Password {
 		t.Errorf("got %+v", got)
 	}
 	v.fails(cli.ExitFailed, "there is no such room", "read cellar --as ann")
-	v.run("set cellar --key-file key --new-password-file wrong")
-	v.fails(cli.ExitFailed, "there is no such room", "read cellar --as ann --key-file key")
-	v.run("set cellar --password-file wrong --new-password-file empty")
+	v.run("set cellar --key-file " + key + " --new-password-file " + wrong)
+	v.fails(cli.ExitFailed, "there is no such room", "read cellar --as ann --key-file "+key)
+	v.run("set cellar --password-file " + wrong + " --new-password-file " + empty)
 	v.run("enter cellar --as bob")
 }
 
@@ -203,7 +202,7 @@ func TestRoomIsFollowed(t *testing.T) {
 	v.run("create lobby")
 	v.run("enter lobby --as ann")
 	v.run("send lobby --as ann", "before")
-	follow := command(t, v.folder, v.args("read lobby --as ann --follow -o json")...)
+	follow := command(t, t.TempDir(), v.args("read lobby --as ann --follow -o json")...)
 	out, err := follow.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +220,7 @@ func TestRoomIsFollowed(t *testing.T) {
 		{v.args("retract lobby 1"), `{"position":3,"retracted":1,"by":"",`},
 	} {
 		if step.args != nil {
-			mustRun(t, v.folder, step.args...)
+			mustRun(t, "", step.args...)
 		}
 		if !lines.Scan() || !strings.HasPrefix(lines.Text(), step.want) {
 			t.Fatalf("got %q, want %q", lines.Text(), step.want)
@@ -268,9 +267,9 @@ func TestRoomRefusesWrongUsage(t *testing.T) {
 	}
 	v.fails(cli.ExitFailed, "there is no such message", "retract lobby 7")
 	v.fails(cli.ExitFailed, "no such file", "enter lobby --password-file nope")
-	write(t, v.folder, "key", "zzz")
-	v.fails(cli.ExitUsage, "64 digits", "read lobby --as ann --key-file key")
-	o := skidway(t, v.folder, v.args("send lobby --as ann", "")...)
+	key := write(t, t.TempDir(), "key", "zzz")
+	v.fails(cli.ExitUsage, "64 digits", "read lobby --as ann --key-file "+key)
+	o := skidway(t, "", v.args("send lobby --as ann", "")...)
 	if o.code != cli.ExitUsage || !slices.Contains(strings.Split(o.stderr, "\n"), "skidway: body: it is empty") {
 		t.Errorf("an empty message: %+v", o)
 	}

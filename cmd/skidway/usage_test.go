@@ -19,8 +19,7 @@ import (
 
 func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	write(t, folder, "a.log", small)
+	file := write(t, t.TempDir(), "a.log", small)
 	for name, c := range map[string]struct{ args, want string }{
 		"unknown command":         {"lgos", `did you mean logs`},
 		"unknown command below":   {"logs cuont", `did you mean count`},
@@ -67,7 +66,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := skidway(t, folder, strings.Fields(c.args)...)
+			o := skidway(t, "", strings.Fields(strings.ReplaceAll(c.args, "a.log", file))...)
 			if o.code != cli.ExitUsage || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}
@@ -99,12 +98,12 @@ func TestEveryCommandHelpsWithin80Columns(t *testing.T) {
 func TestHelpAndVersionGoToStandardOutput(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"", "--help", "logs", "help logs count", "version", "completion bash"} {
-		o := mustRun(t, t.TempDir(), strings.Fields(args)...)
+		o := mustRun(t, "", strings.Fields(args)...)
 		if o.stdout == "" || o.stderr != "" {
 			t.Errorf("skidway %s: %q, %q", args, o.stdout, o.stderr)
 		}
 	}
-	o := mustRun(t, t.TempDir(), "version")
+	o := mustRun(t, "", "version")
 	hasLine(t, o.stdout, "country database geo-whois-asn-country 20")
 	hasLine(t, o.stdout, "CC BY 4.0")
 }
@@ -136,7 +135,7 @@ func TestExitCodesOfConfigCheck(t *testing.T) {
 
 func TestConfigVariablesListsThem(t *testing.T) {
 	t.Parallel()
-	o := mustRun(t, t.TempDir(), "config", "variables")
+	o := mustRun(t, "", "config", "variables")
 	hasLine(t, o.stdout, "worker.max_attempts ", " SKIDWAY_WORKER_MAX_ATTEMPTS")
 	hasLine(t, o.stdout, "kinds.email.send.password ", " SKIDWAY_KINDS_EMAIL_SEND_PASSWORD")
 }
@@ -303,7 +302,7 @@ func TestNetworksAreCountedByTheirDatabase(t *testing.T) {
 
 func TestGeoIPInfoShowsADatabaseAndWarns(t *testing.T) {
 	t.Parallel()
-	o := mustRun(t, t.TempDir(), "geoip", "info", "-o", "csv")
+	o := mustRun(t, "", "geoip", "info", "-o", "csv")
 	for _, part := range []string{"field,value\n", "type,geo-whois-asn-country\n", "date,20", "holds,countries\n", "addresses,\"IPv4, IPv6\"\n"} {
 		if !strings.Contains(o.stdout, part) {
 			t.Errorf("there is no %q in %s", part, o.stdout)

@@ -152,8 +152,12 @@ var shared = struct {
 // Redis: each case takes many commands. The long form of the tests (`make chaos`) draws the usual 100.
 const rapidChecks = "35"
 
-// Main runs a package's tests and then ends the shared servers.
+// Main runs a package's tests, without a Redis that the environment names, and then ends the shared
+// servers.
 func Main(m *testing.M) {
+	for _, name := range []string{"SKIDWAY_REDIS", "REDIS_URL"} {
+		_ = os.Unsetenv(name)
+	}
 	flag.Parse()
 	given := flag.Lookup("rapid.checks") == nil || LongForm > 0
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
