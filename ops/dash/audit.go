@@ -55,13 +55,18 @@ func (p *page) who() string { return access.NewEntry(p.ctx(), "", "").Who }
 // audited makes a change, with entries of the audit before and after it. Without the first one
 // nothing is changed.
 func (p *page) audited(action, name, filter string, count int, change func() error) error {
+	return p.auditedJobs(action, name, filter, count, func() (int, error) { return count, change() })
+}
+
+// auditedJobs is audited for a change that returns how many jobs it has changed.
+func (p *page) auditedJobs(action, name, filter string, count int, change func() (int, error)) error {
 	entry := access.NewEntry(p.ctx(), action, name)
 	entry.Filter, entry.Count = filter, count
 	end, err := p.dash.audit.Begin(p.ctx(), entry)
 	if err != nil {
 		return err
 	}
-	err = change()
+	count, err = change()
 	if failed := end(err, count); failed != nil {
 		p.dash.config.Logger.Error("the audit has no entry of the end of a change", "action", action, "queue", name, "error", failed)
 	}

@@ -132,6 +132,9 @@ func copyPage(p *page) error {
 func copyJob(p *page) (string, message, error) {
 	id, form := p.request.PathValue("id"), p.request.PostForm
 	to := jobPath(id) + "/copy"
+	if name, _, _ := strings.Cut(id, ":"); !p.Who.May(access.View, name) { // the copy shows what is in the job
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
 	job, err := p.dash.queues.Get(p.ctx(), id)
 	if err != nil {
 		return to, message{}, err

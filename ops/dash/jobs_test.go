@@ -2,8 +2,10 @@ package dash_test
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -165,6 +167,34 @@ func TestJobsThatHaveLeftTheirStateAreNotChanged(t *testing.T) {
 	f.want(f.follow(f.post("/jobs/change", hidden(questions["delete"].body, "/jobs/change"))), http.StatusOK, "1 job is deleted of 2.", "it is waiting")
 	f.want(f.get("/jobs/"+ids[0]), http.StatusOK, "waiting", `data-v="priority">normal<`)
 	f.want(f.follow(f.post("/jobs/"+ids[0]+"/cancel", nil)), http.StatusOK, "is cancelled.", "No job is waiting")
+}
+
+func TestTickedJobsOfOtherQueuesAreChangedThoughOneQueueHasNone(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	var ids []string
+	for _, name := range []string{"mail", "other", "reports"} {
+		for range 2 {
+			ids = append(ids, f.add(name, "email.send", `{}`, queue.Options{}))
+		}
+		f.bury(name, "connection refused")
+	}
+	form := hidden(f.get("/jobs/question?"+url.Values{"do": {"retry"}, "state": {"dead"}, "id": ids}.Encode()).body, "/jobs/change")
+	for _, id := range []string{ids[0], ids[1], ids[2]} {
+		f.must(f.queues.Retry(t.Context(), id))
+	}
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "3 jobs run again of 6.", "it is waiting")
+	entries, _, err := f.audit.List(t.Context(), "", 6)
+	f.must(err)
+	ends := map[string]string{}
+	for _, e := range entries {
+		if e.Outcome != "" {
+			ends[e.Queue] = fmt.Sprint(e.Count, " ", e.Outcome == "done")
+		}
+	}
+	if want := map[string]string{"mail": "0 false", "other": "1 false", "reports": "2 true"}; !maps.Equal(ends, want) {
+		t.Errorf("the audit has %v, want %v", ends, want)
+	}
 }
 
 func TestExportThatIsNotCompleteSaysSo(t *testing.T) {

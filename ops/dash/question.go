@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -272,7 +273,7 @@ func changeJobs(p *page) (string, message, error) {
 		return back, said, err
 	}
 	name := form.Get("queue")
-	if !p.Who.May(rightFor(do), name) {
+	if !p.Who.May(rightFor(do), name) || !p.Who.May(access.View, name) { // the number of jobs that match tells what is in them
 		return back, message{}, &pageError{http.StatusForbidden, "error.forbidden"}
 	}
 	if do == "delete" && form.Get("name") != name {
@@ -303,30 +304,33 @@ func readQuestion(form url.Values) (*ops.Question, error) {
 
 // changePicked changes jobs by their ids, those that are in the state still, and says both halves.
 func changePicked(p *page, do string, state queue.State, priority queue.Priority, ids []string) (message, error) {
-	changed, first := 0, error(nil)
+	changed, failed := 0, error(nil)
 	byQueue := map[string][]string{}
 	for _, id := range ids {
 		name, _, _ := strings.Cut(id, ":")
 		byQueue[name] = append(byQueue[name], id)
 	}
-	for name, part := range byQueue {
+	for _, name := range slices.Sorted(maps.Keys(byQueue)) {
+		part := byQueue[name]
 		filter := words.Cut(strings.Join(part, " "), 200)
-		err := p.audited(do, name, filter, len(part), func() error {
+		err := p.auditedJobs(do, name, filter, len(part), func() (n int, err error) {
 			for _, id := range part {
-				err := changeOne(p, do, state, priority, id)
-				if err == nil {
-					changed++
+				failure := changeOne(p, do, state, priority, id)
+				if failure == nil {
+					n++
 				}
-				first = cmp.Or(first, err)
+				err = cmp.Or(err, failure)
 			}
-			return first
+			changed += n
+			return n, err
 		})
-		if err != nil && changed == 0 {
-			return message{}, err
-		}
+		failed = cmp.Or(failed, err)
 	}
-	if first != nil {
-		return message{Rank: "warn", Key: "operation.half_error", Args: []string{words.T("operation."+do, changed), words.Text(len(ids)), errorText(first)}}, nil
+	switch {
+	case failed != nil && changed == 0:
+		return message{}, failed
+	case failed != nil:
+		return message{Rank: "warn", Key: "operation.half_error", Args: []string{words.T("operation."+do, changed), words.Text(len(ids)), errorText(failed)}}, nil
 	}
 	return done("operation.did", words.T("operation."+do, changed)), nil
 }

@@ -40,9 +40,9 @@ var rightCases = map[string]rightCase{
 	"POST /jobs/{id}/retry":          {"/jobs/JOB/retry", "", "operate:mail"}, "POST /jobs/{id}/run-now": {"/jobs/JOB/run-now", "", "operate:mail"},
 	"POST /jobs/{id}/cancel": {"/jobs/JOB/cancel", "", "operate:mail"}, "POST /jobs/{id}/reschedule": {"/jobs/JOB/reschedule", "at=x", "operate:mail"},
 	"POST /jobs/{id}/priority": {"/jobs/JOB/priority", "", "operate:mail"}, "POST /jobs/{id}/reveal": {"/jobs/JOB/reveal", "", "reveal:mail"},
-	"POST /jobs/{id}/delete": {"/jobs/JOB/delete", "state=active", "admin:mail"}, "POST /jobs/{id}/copy": {"/jobs/JOB/copy", "args=x", "operate:mail"},
+	"POST /jobs/{id}/delete": {"/jobs/JOB/delete", "state=active", "admin:mail"}, "POST /jobs/{id}/copy": {"/jobs/JOB/copy", "args=x", "view:mail operate:mail"},
 	"POST /workers/signal": {"", "worker=w1&do=quiet", "view:? operate:mail"}, "POST /operations/change": {"", "id=mail:0:x&do=stop", "view:? operate:mail"},
-	"POST /enqueue": {"", "queue=mail&kind=a&args=x", "enqueue:?"}, "POST /schedules/put": {"", "queue=mail&name=nightly&args=x", "view:? admin:mail"},
+	"POST /enqueue": {"", "queue=mail&kind=a&args=x", "enqueue:?"}, "POST /schedules/put": {"", "queue=mail&name=nightly&args=x", "view:mail admin:mail"},
 	"POST /schedules/change": {"", "queue=mail&name=none&do=run", "view:? operate:mail"}, "POST /channels/window": {"", "channel=none", "operate:*"},
 	"POST /channels/drop": {"", "channel=none", "admin:*"}, "POST /chats/drop": {"", "chat=none", "admin:*"}, "POST /settings": {"", "theme=dark", "view:?"},
 }
@@ -56,6 +56,7 @@ var choiceCases = map[string][]rightCase{
 	"POST /jobs/change": {
 		{"", "do=delete&state=active&id=JOB", "view:mail admin:mail"}, {"", "do=delete&state=dead&queue=mail&count=1&as_of=1", "view:mail admin:mail"},
 		{"", "do=priority&state=active&priority=low&id=JOB", "view:mail operate:mail"}, {"", "do=cancel&state=dead&id=JOB", "view:mail operate:mail"},
+		{"", "do=retry&state=dead&queue=mail&match=kind%20%3D%3D%20%22none%22&count=1&as_of=1", "view:mail operate:mail"},
 	},
 	"POST /workers/signal":    {{"", "worker=w1&do=stop", "view:? operate:mail"}},
 	"POST /operations/change": {{"", "id=mail:0:x&do=continue", "view:? operate:mail"}},
@@ -90,7 +91,7 @@ func TestEachRouteIsForThoseWhoMay(t *testing.T) {
 	var rights []string // of whos
 	for _, scopes := range []string{
 		"view:*", "view:mail", "view:other", "view:* operate:*", "view:mail operate:mail", "view:other operate:mail", "view:mail enqueue:mail:email.*",
-		"view:mail admin:mail", "view:mail reveal:mail", "admin:* reveal:*", "scale:*",
+		"view:mail admin:mail", "view:other admin:mail", "view:mail reveal:mail", "admin:* reveal:*", "scale:*",
 		"view:* operate:* enqueue:* admin:* reveal:*",
 	} {
 		whos, rights = append(whos, principal(t, strings.Fields(scopes)...)), append(rights, scopes)
