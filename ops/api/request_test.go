@@ -28,10 +28,14 @@ func TestCheckOfABodyTakesTimeInProportionToItsSize(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
 	body := `{"kind":"k","args":{"` + strings.Repeat("a", 256<<10) + `":[` + strings.Repeat("1,", 64<<10) + `1]}}`
-	began := time.Now()
-	f.handler.ServeHTTP(httptest.NewRecorder(), f.request("POST", "/api/v1/queues/mail/jobs", body))
-	if took := time.Since(began); took > 5*time.Second { // 16 s if each element has its path
-		t.Errorf("a body of %d bytes took %s", len(body), took)
+	fastest := time.Hour
+	for tries := 0; tries < 3 && fastest > 5*time.Second; tries++ { // a busy machine may stand still for seconds
+		began := time.Now()
+		f.handler.ServeHTTP(httptest.NewRecorder(), f.request("POST", "/api/v1/queues/mail/jobs", body))
+		fastest = min(fastest, time.Since(began))
+	}
+	if fastest > 5*time.Second { // 16 s if each element has its path
+		t.Errorf("a body of %d bytes took %s", len(body), fastest)
 	}
 	for body, field := range map[string]string{
 		`{"kind":"k","then":[{"kind":"k"},{"kind":"k","args":{"a":[{"b":1,"b":2}]}}]}`: "then[1].args.a[0].b",
