@@ -57,6 +57,21 @@ func (f *fetcher) run(running, fetching context.Context) {
 	}
 }
 
+// runQuiet rereads, while no more jobs are fetched, until the context waiting is done: after a restart
+// of Redis outcomes wait for that. Jobs that replies which were lost had brought are handed back.
+func (f *fetcher) runQuiet(running, waiting context.Context) {
+	for waiting.Err() == nil {
+		switch done, left := f.rereadLost(running); {
+		case done:
+			f.sched.handBackAll()
+		case left:
+			_ = rdb.Sleep(waiting, rdb.DefaultFirstPause)
+		default:
+			f.await(waiting)
+		}
+	}
+}
+
 // rereadLost reads jobs that the lease of one queue holds and the worker does not know:
 // of one queue, so that others are served in between. done reports whether it has read
 // some; then there may be others, or more jobs. left reports whether some must still be

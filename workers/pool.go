@@ -146,7 +146,11 @@ func (p *Pool) run(ctx context.Context) {
 	}
 	stopFetching()
 	fetchers.Wait()
-	p.handBack(ctx, running, fetcher)
+	p.sched.handBackAll()
+	p.sched.aboutChanged.send()
+	waiting, stopWaiting := context.WithCancel(running)
+	defer stopWaiting()
+	fetchers.Go(func() { fetcher.runQuiet(running, waiting) })
 
 	// Drain.
 	select {
@@ -157,28 +161,13 @@ func (p *Pool) run(ctx context.Context) {
 	p.sched.aboutChanged.send()
 	p.drain()
 
+	stopWaiting()
+	fetchers.Wait()
 	p.closeLeases(running, fetcher)
 	stopRunning()
 	background.Wait()
 	p.flushStats()
 	p.heart.end()
-}
-
-// handBack hands the buffered jobs back when no more are fetched, and what replies that were
-// lost had brought.
-func (p *Pool) handBack(ctx, running context.Context, fetcher *fetcher) {
-	for {
-		done, left := fetcher.rereadLost(running)
-		pause := rdb.DefaultFirstPause
-		if done {
-			pause = 0
-		}
-		if !left || p.awaitStop(ctx, pause) {
-			break
-		}
-	}
-	p.sched.handBackAll()
-	p.sched.aboutChanged.send()
 }
 
 // closeLeases writes the remaining outcomes, and closes the leases.
@@ -205,20 +194,6 @@ func (p *Pool) flushStats() {
 	if err := p.stats.Flush(ctx); err != nil {
 		p.log.Warn("the latest statistics cannot be written", "error", err)
 	}
-}
-
-// awaitStop blocks until the pool is to stop, at most for maxWait, and reports whether it
-// is.
-func (p *Pool) awaitStop(ctx context.Context, maxWait time.Duration) bool {
-	timer := time.NewTimer(maxWait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-p.stopping.c:
-	case <-timer.C:
-		return false
-	}
-	return true
 }
 
 // drain waits for running handlers, at most for the drain. Then it interrupts them,

@@ -137,6 +137,36 @@ func TestOutcomeOfARemovedQueueIsWrittenAfterARestart(t *testing.T) {
 	await(f, begun, "start of a job of the queue that is served again")
 }
 
+// The pool is quiet when Redis restarts, and goes on waiting for another job.
+func TestOutcomeOfAQuietPoolIsWrittenAfterARestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := newFixture(t, redistest.Open(t, server.URL(0)))
+	hooks, reports := ended()
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 20 * time.Second, Hooks: hooks})
+	begun, gates := make(chan *queue.Job, 3), map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
+	for kind, gate := range gates {
+		p.HandleRaw(kind, func(_ context.Context, job *queue.Job) error { begun <- job; <-gate; return nil }, workers.Kind{})
+	}
+	f.add("first", queue.Options{})
+	f.add("second", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	await(f, begun, "start of the other job")
+	p.Quiet()
+	f.must(f.db.Save(f.ctx).Err())
+	server.Kill()
+	close(gates["first"])
+	await(f, reports, "end")
+	f.must(server.Restart())
+	f.awaitDepth(0, 1)
+	close(gates["second"])
+	f.awaitDepth(0, 0)
+	if len(begun) > 0 {
+		t.Errorf("job %s ran again", (<-begun).ID)
+	}
+}
+
 // Redis has lost the deliveries of the jobs and their ends, under a lease that it still has. No
 // handler runs again, and the pool does not wait for news while other jobs wait behind them.
 func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {
