@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -39,7 +40,8 @@ type endBatch struct {
 func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now time.Time) {
 	size := 0
 	for i := range outcomes {
-		size += len(outcomes[i].Job.Args) + len(outcomes[i].Result)
+		end := &outcomes[i]
+		size += len(end.Job.Args) + len(end.Result) + headerBytes(end.Job.Headers) + followerBytes(end.Job.Then) + followerBytes(end.Then)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,6 +57,22 @@ func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now
 	}
 	clear(r.batches[:drop])
 	r.batches = r.batches[drop:] // append moves them together when its array is full
+}
+
+func headerBytes(headers map[string]string) (size int) {
+	for name, value := range headers {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
+// followerBytes returns the bytes of jobs that follow another one.
+func followerBytes(jobs []queue.NewJob) (size int) {
+	for _, next := range jobs {
+		args, _ := json.Marshal(next.Args) // they are JSON
+		size += len(args) + headerBytes(next.Options.Headers) + followerBytes(next.Options.Then)
+	}
+	return size
 }
 
 // of returns the outcomes of a session.

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,21 @@ func TestRecentEndsAreBoundedByAgeNumberAndBytes(t *testing.T) {
 	}
 	if ends := r.of(session); len(ends) != 1 || ends["larger"] == nil {
 		t.Errorf("beside a large one %d are kept", len(ends))
+	}
+	follower := []queue.NewJob{{Args: queue.Raw("k", []byte(`"`+strings.Repeat("a", maxEndBytes/2)+`"`)), Options: queue.Options{Headers: map[string]string{"a": "b"}}}}
+	for id, end := range map[string]queue.Completion{
+		"then":    {Then: follower},
+		"of then": {Job: &queue.Job{Then: []queue.NewJob{{Args: queue.Raw("k", nil), Options: queue.Options{Then: follower}}}}},
+		"headers": {Job: &queue.Job{Headers: map[string]string{"a": strings.Repeat("b", maxEndBytes/2)}}},
+	} {
+		ends := endsOf(id)
+		if ends[0].Then = end.Then; end.Job != nil {
+			ends[0].Job.Then, ends[0].Job.Headers = end.Job.Then, end.Job.Headers
+		}
+		r.add(session, ends, now.Add(keepEnds+1))
+		if ends := r.of(session); len(ends) != 1 || ends[id] == nil {
+			t.Errorf("%s: beside a large one %d are kept", id, len(ends))
+		}
 	}
 	many := make([]string, maxEnds)
 	for i := range many {
