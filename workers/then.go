@@ -33,8 +33,13 @@ func follow(client *queue.Client, job *queue.Job, result []byte, headers map[str
 		if err == nil && job.Kind != queue.Forward { // else they are filled in
 			args, err = fill(args, data)
 		}
+		jobs[n] = queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options}
 		if err == nil {
-			err = client.Validate(queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
+			jobs[n].Options.Headers = inherit(next.Options.Headers, job.Headers, headers)
+			if err = client.Validate(jobs[n]); err != nil { // there may be no room for the headers of the job before it
+				jobs[n].Options.Headers = inherit(next.Options.Headers, nil, headers)
+				err = client.Validate(jobs[n])
+			}
 		}
 		if size += len(args); err == nil && size > maxFollowing {
 			err = fmt.Errorf("the jobs that follow have more than %d bytes together", maxFollowing)
@@ -42,8 +47,6 @@ func follow(client *queue.Client, job *queue.Job, result []byte, headers map[str
 		if err != nil {
 			return nil, fmt.Errorf("then[%d], %s: %w", n, next.Args.Kind(), err)
 		}
-		next.Options.Headers = inherit(next.Options.Headers, job.Headers, headers)
-		jobs[n] = queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options}
 	}
 	return jobs, nil
 }

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"runtime"
 	"strings"
@@ -193,6 +194,12 @@ func TestJobsThatFollowHaveTheHeadersOfATrace(t *testing.T) {
 		return nil
 	}, workers.Kind{})
 	before := map[string]string{"traceparent": "before", "tracestate": "of before", "due": "2026-11-30T08:00:00Z", "flow": "1", "tenant": "7"}
+	many := map[string]string{} // as many as fit together with one more
+	for i := range 63 {
+		many[fmt.Sprint("h", i)] = "v"
+	}
+	full := maps.Clone(many)
+	full["traceparent"] = "set"
 	for _, c := range []struct {
 		set       string
 		own, want map[string]string
@@ -201,6 +208,7 @@ func TestJobsThatFollowHaveTheHeadersOfATrace(t *testing.T) {
 		{"1", map[string]string{"a": "b"}, map[string]string{"traceparent": "set", "due": before["due"], "flow": "1", "a": "b"}},
 		{"1", map[string]string{"traceparent": "own", "due": "never", "flow": "2"}, map[string]string{"traceparent": "own", "due": "never", "flow": "2"}},
 		{"", map[string]string{"traceparent": "own"}, map[string]string{"traceparent": "own", "due": before["due"], "flow": "1"}},
+		{"", many, many}, {"1", many, full},
 	} {
 		headers := maps.Clone(before)
 		headers["set"] = c.set
@@ -212,7 +220,7 @@ func TestJobsThatFollowHaveTheHeadersOfATrace(t *testing.T) {
 			t.Errorf("set %q, own %v: the headers are %v, want %v", c.set, c.own, job.Headers, c.want)
 		}
 	}
-	for n := 0; n < 8; {
+	for n := 0; n < 12; {
 		n += await(f, written, "written outcomes")
 	}
 	if workers.SetThenHeaders(t.Context(), nil) == nil {
