@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"os"
@@ -76,6 +77,42 @@ func TestPauseAndResumePrintWhatTheyDid(t *testing.T) {
 	if o.one(t) != "mail resumed, with 1 job waiting" {
 		t.Errorf("%q", o.stdout)
 	}
+}
+
+func TestWatchHasRatesThroughAServer(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.add("a", queue.Options{})
+	s := d.serve([]string{"view:*"})
+	c := command(t, t.TempDir(), "queues", "watch", "--every", "100ms", "-o", "json", "--server", s.url, "--token", "@"+write(t, t.TempDir(), "token", s.token))
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(waitLimit, func() { _ = c.Process.Kill() })
+	defer late.Stop()
+	for lines := bufio.NewScanner(out); ; {
+		if !lines.Scan() {
+			t.Fatalf("the output ended: %v", lines.Err())
+		}
+		var row struct {
+			Rate float64 `json:"in_per_second"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Rate > 0 {
+			break
+		}
+		d.add("a", queue.Options{})
+	}
+	if err := c.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // of the interrupt
 }
 
 func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {

@@ -60,6 +60,7 @@ type Queue struct {
 	Slots     int            `json:"slots" jsonschema:"of the workers that take jobs"`
 	Free      int            `json:"free"`
 	Today     *Counts        `json:"today,omitzero" jsonschema:"in UTC"`
+	Total     *Counts        `json:"total,omitzero" jsonschema:"since its first use"`
 	Error     string         `json:"error,omitzero" jsonschema:"why it can't be read; then all else is zero"`
 }
 
@@ -76,8 +77,8 @@ func queueOf(s ops.QueueStatus) Queue {
 	for priority, n := range s.Depth.WaitingBy {
 		q.WaitingBy[priority.String()] = n
 	}
-	today := countsOf(s.Today)
-	q.Today = &today
+	today, total := countsOf(s.Today), countsOf(s.Total)
+	q.Today, q.Total = &today, &total
 	return q
 }
 
@@ -108,7 +109,6 @@ func countsOf(c queue.Counts) Counts {
 type QueueReport struct {
 	Queue
 	AsOf      time.Time   `json:"as_of"`
-	Total     Counts      `json:"total" jsonschema:"since its first use"`
 	Days      []DayCounts `json:"days" jsonschema:"the last seven, today's first"`
 	Findings  []string    `json:"findings" jsonschema:"whether its jobs run, and if not, why"`
 	Diagnoses []Diagnosis `json:"diagnoses"`
@@ -129,7 +129,7 @@ type Diagnosis struct {
 }
 
 func reportOf(r *ops.Report) *QueueReport {
-	report := &QueueReport{Queue: queueOf(r.QueueStatus), AsOf: utc(r.Time), Total: countsOf(r.Total), Days: []DayCounts{}, Findings: nonNil(r.Findings), Diagnoses: []Diagnosis{}}
+	report := &QueueReport{Queue: queueOf(r.QueueStatus), AsOf: utc(r.Time), Days: []DayCounts{}, Findings: nonNil(r.Findings), Diagnoses: []Diagnosis{}}
 	for _, day := range r.Days {
 		report.Days = append(report.Days, DayCounts{day.Day.Format(time.DateOnly), countsOf(day.Counts)})
 	}

@@ -82,7 +82,7 @@ func (w *watchCmd) show(rows []ops.QueueStatus) error {
 	seconds := now.Sub(w.lastAt).Seconds()
 	of := make([]rates, len(rows))
 	for i, row := range rows {
-		if last, ok := w.last[row.Name]; ok && seconds > 0 && row.Err == nil {
+		if last, ok := w.last[row.Name]; ok && seconds > 0 && row.Err == nil && last.Err == nil {
 			of[i] = rates{
 				true, float64(row.Total.Enqueued-last.Total.Enqueued) / seconds,
 				float64(row.Total.Succeeded-last.Total.Succeeded) / seconds, float64(row.Total.Failed-last.Total.Failed) / seconds,

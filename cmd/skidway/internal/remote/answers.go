@@ -39,6 +39,9 @@ func statusOf(q api.Queue, asOf time.Time) ops.QueueStatus {
 	if q.Today != nil {
 		status.Today = countsOf(*q.Today)
 	}
+	if q.Total != nil {
+		status.Total = countsOf(*q.Total)
+	}
 	return status
 }
 
@@ -51,7 +54,6 @@ func countsOf(c api.Counts) queue.Counts {
 
 func reportOf(r api.QueueReport) *ops.Report {
 	report := &ops.Report{QueueStatus: statusOf(r.Queue, r.AsOf), Findings: r.Findings}
-	report.Total = countsOf(r.Total)
 	for _, day := range r.Days {
 		at, _ := time.Parse(time.DateOnly, day.Day) // the zero time if it is no day
 		report.Days = append(report.Days, queue.DayCounts{Day: at, Counts: countsOf(day.Counts)})
