@@ -72,7 +72,7 @@ var extensions = map[string]struct {
 }
 
 // Sniff returns the codec of a file by its first bytes, and by its name where the data of a
-// codec has no known first bytes.
+// codec has no known first bytes and these are no lines of text.
 func Sniff(start []byte, name string) (Codec, error) {
 	if isSkippable(start) {
 		if codec, err := Sniff(behindSkippable(start), ""); codec == LZ4 && err == nil {
@@ -88,10 +88,22 @@ func Sniff(start []byte, name string) (Codec, error) {
 	if isBzip2(start) {
 		return Bzip2, nil
 	}
-	if e, known := extensions[path.Ext(name)]; known {
+	if e, known := extensions[path.Ext(name)]; known && !isText(start) {
 		return supported(e.codec, e.unsupported)
 	}
 	return Plain, nil
+}
+
+// isText reports whether the bytes are lines of text, for files that are named after a domain, such as
+// example.com.br: a tenth of the bytes of compressed data are control characters.
+func isText(start []byte) bool {
+	control := 0
+	for _, c := range start {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			control++
+		}
+	}
+	return bytes.IndexByte(start, '\n') > 0 && start[0] >= ' ' && control <= len(start)/100
 }
 
 // isSkippable reports whether the bytes begin with a skippable frame, of zstd or of lz4 (RFC
