@@ -148,7 +148,8 @@ func skipColumns(line []byte, at, n int) int {
 }
 
 // column returns where the value of the first column from a place on is, and the place behind
-// it; that is -1 if there is none.
+// it; that is -1 if there is none. A value is quoted if a blank or the end of the line follows its last
+// quote: servers that quote nothing, such as IIS, write what clients send, which may begin with one.
 func column(b []byte, at int) (start, end, next int) {
 	for at < len(b) && lex.IsBlank(b[at]) {
 		at++
@@ -156,22 +157,21 @@ func column(b []byte, at int) (start, end, next int) {
 	if at == len(b) {
 		return at, at, -1
 	}
-	if b[at] != '"' {
-		end = nextBlank(b, at)
-		return at, end, end
-	}
-	at++
-	for end = at; ; end++ {
-		quote := bytes.IndexByte(b[end:], '"')
+	for from := at + 1; b[at] == '"'; from++ {
+		quote := bytes.IndexByte(b[from:], '"')
 		if quote < 0 {
-			return at, at, -1
+			break
 		}
-		end += quote
-		if end+1 == len(b) || b[end+1] != '"' {
-			return at, end, end + 1
+		if from += quote; from+1 == len(b) || lex.IsBlank(b[from+1]) {
+			return at + 1, from, from + 1
 		}
-		end++
+		if b[from+1] != '"' {
+			break
+		}
+		from++
 	}
+	end = nextBlank(b, at)
+	return at, end, end
 }
 
 // nextBlank returns the place of the first blank from a place on; the length of b if there is
