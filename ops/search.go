@@ -42,10 +42,11 @@ type SearchPage struct {
 	Jobs []*queue.Job
 	Next string // the cursor of the next page; empty if there are no more jobs
 
-	Examined int       // jobs that were looked at
-	Total    int       // jobs in the state
-	Back     time.Time // when the last of them died or ended; of delayed ones, is due; else zero
-	AsOf     time.Time // when the page was begun, by the clock of the queue's Redis
+	Examined int         // jobs that were looked at
+	Total    int         // jobs in the state
+	Depth    queue.Depth // of the queue, at its beginning
+	Back     time.Time   // when the last of them died or ended; of delayed ones, is due; else zero
+	AsOf     time.Time   // when the page was begun, by the clock of the queue's Redis
 	State    queue.State
 }
 
@@ -117,7 +118,7 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 	s.setPath(c.budget.path())
 	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)
-		s.page.AsOf, s.page.Total = depth.Time, InState(depth, options.State)
+		s.page.AsOf, s.page.Depth, s.page.Total = depth.Time, depth, InState(depth, options.State)
 		return err
 	})
 	if err != nil {

@@ -94,7 +94,11 @@ func (s *jobSearch) read(ctx context.Context, position string, limit int) (*jobP
 		for _, job := range found.Jobs {
 			page.jobs = append(page.jobs, s.call.withoutWorkers(job))
 		}
-		page.lookedAt, page.total, page.back, page.asOf = page.lookedAt+found.Examined, page.total+found.Total, utc(found.Back), utc(found.AsOf)
+		page.lookedAt, page.back, page.asOf = page.lookedAt+found.Examined, utc(found.Back), utc(found.AsOf)
+		page.total = 0
+		for _, state := range s.states {
+			page.total += ops.InState(found.Depth, state)
+		}
 		cursor = ""
 		if found.Next != "" {
 			page.next = string(state) + stateDivider + found.Next

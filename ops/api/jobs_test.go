@@ -257,6 +257,9 @@ func TestJobsAreListedFilteredAndExported(t *testing.T) {
 		for _, job := range list.Items {
 			seen = append(seen, job.State+" "+string(job.Args))
 		}
+		if list.Total != 4 {
+			t.Errorf("page %d has a total of %d, want 4", pages, list.Total)
+		}
 		if cursor, pages = list.Next, pages+1; list.Complete {
 			break
 		}
