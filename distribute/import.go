@@ -66,6 +66,9 @@ func importSource(ctx context.Context, c *Channel, subscriber string, in io.Read
 	if err != nil {
 		return i.source, false, err
 	}
+	if err = i.tidy(ctx); err != nil { // completes a reset that was interrupted, which would delete this import later
+		return i.source, false, err
+	}
 	if i.epoch, err = c.epoch(ctx, subscriber); err != nil {
 		return i.source, false, err
 	}

@@ -98,23 +98,30 @@ func TestResetKilledAtAnyCommandLeavesAllOrNothing(t *testing.T) {
 		plan.Role, plan.Args = "reset", []string{db.Prefix()}
 		killed = start(t, plan).Check()
 		all, nothing := reference(t, own, imported), reference(t)
+		left := nothing
+		if plan.Signal.At%2 == 0 { // an import completes the reset, too, and is not deleted with it
+			left = reference(t, imported)
+			if _, _, err := channel.Import(t.Context(), "s", bytes.NewReader(export)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if got := counted(t, channel, "s"); killed && got.lines == all.lines {
 			same(t, got, all)
 		} else {
-			same(t, got, nothing)
+			same(t, got, left)
 		}
 		if err := channel.Reset(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
 		same(t, counted(t, channel, "s"), nothing)
-		var left []string
+		var keys []string
 		for _, key := range db.Keys(t.Context(), db.Prefix()+":logs:{web}:subscriber:s:*").Val() {
 			if strings.Contains(key, ":import:") || strings.Contains(key, ":count:") || strings.Contains(key, ":visitors:") {
-				left = append(left, key)
+				keys = append(keys, key)
 			}
 		}
-		if len(left) > 0 {
-			t.Errorf("left: %s", left)
+		if len(keys) > 0 {
+			t.Errorf("left: %s", keys)
 		}
 		ship(t, channel, file)
 		work(t, channel, "s")
