@@ -232,3 +232,31 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 		t.Errorf("%d replies to scripts got lost", unknown)
 	}
 }
+
+// A server may allow smaller jobs than the command does. It adds the other jobs of a group.
+func TestBatchWithARefusedJobGoesOnBehindTheAddedOnes(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	w := d.workerFixture("worker: {max_payload: 64KiB}\nqueues: [{name: other}]\n", "--serve", "127.0.0.1:0")
+	s := d.server(w.worker, []string{"view:*", "enqueue:mail"})
+	token := "@" + write(t, t.TempDir(), "token", s.token)
+	large := `{"kind":"large","args":"` + strings.Repeat("x", 65<<10) + "\"}\n"
+	small := func(kind string) string { return `{"kind":"` + kind + "\"}\n" }
+	for name, c := range map[string]struct{ text, lines, next, kinds string }{
+		"one":      {small("a") + large + small("b") + small("c"), "lines 2 to 2: ", "5", "a b c"},
+		"some":     {large + large + small("a") + large + "\n" + small("b"), "lines 1 to 2, 4 to 4: ", "7", "a b"},
+		"the last": {small("a") + small("b") + large + large, "lines 3 to 4: ", "3", "a b"},
+	} {
+		d.must("enqueue", "mail", "x") // there must be a queue to purge
+		d.must("queues", "purge", "mail", "--state", "waiting", "--yes")
+		file := write(t, t.TempDir(), "jobs.ndjson", c.text)
+		o := inProcess(t, []string{"enqueue", "mail", "--batch", file, "--server", s.url, "--token", token})
+		d.ends(o, cli.ExitUsage, c.lines, "go on there, with: tail -n +"+c.next+" ")
+		if added := strings.Contains(o.stderr, "the other jobs up to line "); added != (name != "the last") {
+			t.Errorf("%s: %s", name, o.stderr)
+		}
+		if got := d.kinds(queue.Waiting); got != c.kinds {
+			t.Errorf("%s: the queue has %q", name, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -184,6 +185,8 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 	var unknown *rdb.OutcomeUnknownError
 	var unconfirmed *rdb.UnconfirmedError
 	first, last := 0, 0 // lines of the failed jobs; of an unknown outcome, all that may be added
+	var refused []int   // lines of the failed jobs before the last one that was added
+	var others []int    // behind it
 	for i, result := range b.client.EnqueueMany(ctx, jobs) {
 		var duplicate *queue.DuplicateError
 		id := result.ID
@@ -191,15 +194,18 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 		case result.Err == nil, errors.As(result.Err, &unconfirmed):
 			b.added++
 			b.kinds[jobs[i].Args.Kind()] = true
-			b.done = lines[i]
+			b.done, refused, others = lines[i], append(refused, others...), nil
 		case errors.As(result.Err, &duplicate):
 			b.duplicates++
 			id = duplicate.Owner
+			b.done, refused, others = lines[i], append(refused, others...), nil
 		case failed == nil:
 			failed, first, last = result.Err, lines[i], lines[i]
+			others = append(others, lines[i])
 			_ = errors.As(failed, &unknown)
 		case unknown == nil || errors.Is(result.Err, unknown):
 			last = lines[i]
+			others = append(others, lines[i])
 		}
 		if b.batch.ids && id != "" {
 			_, _ = b.ids.WriteString(id + "\n") // Flush returns the error
@@ -217,8 +223,23 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 	if unknown != nil {
 		return fmt.Errorf("%s: lines %d to %d: they may be in the queue or not, later ones are not: %w", b.name, first, last, failed)
 	}
+	if len(refused) > 0 { // by a server that allows less
+		return b.stopped(fmt.Errorf("%s: %s: %w; the other jobs up to line %d were added", b.name, lineRanges(refused), failed, b.done))
+	}
 	b.done = first - 1
 	return b.stopped(fmt.Errorf("%s: lines %d to %d: %w", b.name, first, last, failed))
+}
+
+// lineRanges names lines in ascending order, such as "lines 1 to 2, 4 to 4".
+func lineRanges(lines []int) string {
+	var ranges []string
+	for i := 0; i < len(lines); {
+		first := i
+		for i++; i < len(lines) && lines[i] == lines[i-1]+1; i++ {
+		}
+		ranges = append(ranges, fmt.Sprintf("%d to %d", lines[first], lines[i-1]))
+	}
+	return "lines " + strings.Join(ranges, ", ")
 }
 
 // errBatchStopped is the error after Ctrl-C, once or twice. Unlike other commands a
