@@ -100,8 +100,13 @@ func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, filter ac
 	defer cancel()
 	defer context.AfterFunc(stopping, cancel)()
 	after := "" // with no entries: from now on
+	printed := 0
+	show := func(e access.Entry) error {
+		printed++
+		return printEntry(a, format, e, printed == 1)
+	}
 	for _, e := range entries {
-		if err := printEntry(a, format, e); err != nil {
+		if err := show(e); err != nil {
 			return err
 		}
 		after = e.ID
@@ -110,7 +115,7 @@ func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, filter ac
 		if !filter.Matches(e) {
 			return nil
 		}
-		return printEntry(a, format, e)
+		return show(e)
 	})
 	if stopping.Err() != nil && ctx.Err() == nil {
 		return nil
@@ -118,20 +123,24 @@ func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, filter ac
 	return err
 }
 
-func printEntry(a *cli.App, format string, e access.Entry) error {
-	return a.Write(func(out io.Writer) error {
-		switch format {
-		case "json":
-			return cli.WriteJSONLine(out, entryView.Object(e))
-		case "csv":
-			return cli.WriteCSV(out, entryView.CSV([]access.Entry{e})[1:])
-		}
-		proven := ""
-		if !e.Proven {
-			proven = " (not proven)"
-		}
-		_, err := fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s %s%s from %s: %s %s %s jobs=%d %s",
-			e.Time.Local().Format(time.DateTime), e.Who, proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome)))
-		return err
-	})
+// printEntry prints an entry in a line; the first one in CSV follows the heading.
+func printEntry(a *cli.App, format string, e access.Entry, first bool) error {
+	return a.Print(format,
+		func(out io.Writer) error {
+			proven := ""
+			if !e.Proven {
+				proven = " (not proven)"
+			}
+			_, err := fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s %s%s from %s: %s %s %s jobs=%d %s",
+				e.Time.Local().Format(time.DateTime), e.Who, proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome)))
+			return err
+		},
+		func(out io.Writer) error {
+			rows := entryView.CSV([]access.Entry{e})
+			if !first {
+				rows = rows[1:]
+			}
+			return cli.WriteCSV(out, rows)
+		},
+		func(out io.Writer) error { return cli.WriteJSONLine(out, entryView.Object(e)) })
 }
