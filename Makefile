@@ -6,9 +6,8 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -X main.version=$(VERSION)
 BUILDFLAGS ?= -trimpath
 
-# A process with the race detector sleeps for a second before it ends, and tests start many. Huge pages
-# for what it notes of memory save a tenth of a start.
-export GORACE ?= atexit_sleep_ms=20 no_huge_pages_for_shadow=0
+# A process with the race detector sleeps for a second before it ends, and tests start many.
+export GORACE ?= atexit_sleep_ms=20
 
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
