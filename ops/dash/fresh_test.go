@@ -318,7 +318,7 @@ func (f *fixture) differs(t *liveTab, text string) (differences []string) {
 // something new of some tables; the others must not say so. A load shows texts of what was changed.
 func (f *fixture) awaitFresh(tabs []*liveTab, tables, texts map[string]string) {
 	f.Helper()
-	for deadline := time.Now().Add(8 * time.Minute); len(tabs) > 0; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(8 * time.Minute); len(tabs) > 0; time.Sleep(time.Second) { // loads take time of Redis from what changes the pages
 		tabs = slices.DeleteFunc(slices.Clone(tabs), func(t *liveTab) bool {
 			differences := f.differs(t, texts[t.path])
 			t.mu.Lock()
