@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"strings"
 	"testing"
-	"time"
 
 	"skidway/queue"
 )
@@ -15,25 +13,9 @@ func TestFollowedAuditHasTheDefaultFormatOfAPipe(t *testing.T) {
 	d.add("a", queue.Options{})
 	d.must("queues", "pause", "mail") // two entries: before and after it
 	for format, args := range map[string][]string{"default": nil, "csv": {"-o", "csv"}, "json": {"-o", "json"}, "table": {"-o", "table"}} {
-		c := command(t, t.TempDir(), append([]string{"audit", "--follow", "--redis", d.url}, args...)...)
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		late := time.AfterFunc(waitLimit, func() { _ = c.Process.Kill() })
-		defer late.Stop()
-		w := &follower{t, c, bufio.NewScanner(out)}
-		line := func() string {
-			if !w.lines.Scan() {
-				t.Fatalf("%s: it ended: %v", format, w.lines.Err())
-			}
-			return w.lines.Text()
-		}
+		w := follow(t, command(t, t.TempDir(), append([]string{"audit", "--follow", "--redis", d.url}, args...)...))
 		if format == "default" || format == "csv" {
-			if head := line(); !strings.HasPrefix(head, "id,change,time,who,") {
+			if head := w.line(); !strings.HasPrefix(head, "id,change,time,who,") {
 				t.Errorf("%s: the heading %q", format, head)
 			}
 		}
@@ -43,7 +25,7 @@ func TestFollowedAuditHasTheDefaultFormatOfAPipe(t *testing.T) {
 				d.must("queues", "resume", "mail")
 				d.must("queues", "pause", "mail")
 			}
-			text := line()
+			text := w.line()
 			ok := strings.Count(text, ",") >= 8
 			switch format {
 			case "json":
@@ -55,9 +37,6 @@ func TestFollowedAuditHasTheDefaultFormatOfAPipe(t *testing.T) {
 				t.Errorf("%s: the entry %q", format, text)
 			}
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Wait() // it was killed
+		w.kill()
 	}
 }

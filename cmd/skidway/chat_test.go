@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
@@ -88,26 +89,40 @@ type follower struct {
 // watch starts a command that goes on until it is interrupted.
 func (s chatCommands) watch(args ...string) *follower {
 	s.t.Helper()
-	c := s.command(args...)
+	return follow(s.t, s.command(args...))
+}
+
+// follow starts a command that goes on until it is interrupted. A test that waits for too long ends it.
+func follow(t testing.TB, c *exec.Cmd) *follower {
+	t.Helper()
 	out, err := c.StdoutPipe()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return &follower{s.t, c, bufio.NewScanner(out)}
+	late := time.AfterFunc(5*waitLimit, func() { _ = c.Process.Kill() })
+	t.Cleanup(func() { late.Stop() })
+	return &follower{t, c, bufio.NewScanner(out)}
+}
+
+// line returns the next line that it prints.
+func (w *follower) line() string {
+	w.t.Helper()
+	if !w.lines.Scan() {
+		w.t.Fatalf("it ended: %v", w.lines.Err())
+	}
+	return w.lines.Text()
 }
 
 // next returns the next message that it prints as a JSON object.
 func (w *follower) next() string {
 	w.t.Helper()
-	if !w.lines.Scan() {
-		w.t.Fatalf("it ended: %v", w.lines.Err())
-	}
+	line := w.line()
 	var m message
-	if err := json.Unmarshal(w.lines.Bytes(), &m); err != nil {
-		w.t.Fatalf("%s: %v", w.lines.Text(), err)
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		w.t.Fatalf("%s: %v", line, err)
 	}
 	return texts([]message{m})
 }
@@ -124,6 +139,15 @@ func (w *follower) stop() {
 	if err := w.cmd.Wait(); err != nil {
 		w.t.Errorf("at the end: %v", err)
 	}
+}
+
+// kill ends it in the middle of its output.
+func (w *follower) kill() {
+	w.t.Helper()
+	if err := w.cmd.Process.Kill(); err != nil {
+		w.t.Fatal(err)
+	}
+	_ = w.cmd.Wait() // it was killed
 }
 
 // awaitRead waits until a member has read all messages.

@@ -251,8 +251,8 @@ func TestBatchWithARefusedJobGoesOnBehindTheAddedOnes(t *testing.T) {
 		d.must("queues", "purge", "mail", "--state", "waiting", "--yes")
 		file := write(t, t.TempDir(), "jobs.ndjson", c.text)
 		o := inProcess(t, []string{"enqueue", "mail", "--batch", file, "--server", s.url, "--token", token})
-		d.ends(o, cli.ExitUsage, c.lines, "go on there, with: tail -n +"+c.next+" ")
-		if added := strings.Contains(o.stderr, "the other jobs up to line "); added != (name != "the last") {
+		d.ends(o, cli.ExitFailed, c.lines, "go on there, with: tail -n +"+c.next+" ")
+		if added := strings.Contains(o.stderr, "the jobs up to line "); added != (name != "the last") {
 			t.Errorf("%s: %s", name, o.stderr)
 		}
 		if got := d.kinds(queue.Waiting); got != c.kinds {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"os"
@@ -84,35 +83,17 @@ func TestWatchHasRatesThroughAServer(t *testing.T) {
 	d := newFixture(t)
 	d.add("a", queue.Options{})
 	s := d.serve([]string{"view:*"})
-	c := command(t, t.TempDir(), "queues", "watch", "--every", "100ms", "-o", "json", "--server", s.url, "--token", "@"+write(t, t.TempDir(), "token", s.token))
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(waitLimit, func() { _ = c.Process.Kill() })
-	defer late.Stop()
-	for lines := bufio.NewScanner(out); ; {
-		if !lines.Scan() {
-			t.Fatalf("the output ended: %v", lines.Err())
-		}
+	w := follow(t, command(t, t.TempDir(), "queues", "watch", "--every", "100ms", "-o", "json", "--server", s.url, "--token", "@"+write(t, t.TempDir(), "token", s.token)))
+	for rate := 0.0; rate == 0; d.add("a", queue.Options{}) {
 		var row struct {
 			Rate float64 `json:"in_per_second"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+		if err := json.Unmarshal([]byte(w.line()), &row); err != nil {
 			t.Fatal(err)
 		}
-		if row.Rate > 0 {
-			break
-		}
-		d.add("a", queue.Options{})
+		rate = row.Rate
 	}
-	if err := c.Process.Signal(interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait() // of the interrupt
+	w.kill()
 }
 
 func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,12 +182,10 @@ const maxReportedBad = 10
 
 // sendJobs adds some jobs and counts the results.
 func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) error {
-	var failed error
+	var failed error // the first one
 	var unknown *rdb.OutcomeUnknownError
 	var unconfirmed *rdb.UnconfirmedError
-	first, last := 0, 0 // lines of the failed jobs; of an unknown outcome, all that may be added
-	var refused []int   // lines of the failed jobs before the last one that was added
-	var others []int    // behind it
+	var refused, unclear []int // lines of the jobs that were not added, and of those that may be
 	for i, result := range b.client.EnqueueMany(ctx, jobs) {
 		var duplicate *queue.DuplicateError
 		id := result.ID
@@ -194,40 +193,56 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 		case result.Err == nil, errors.As(result.Err, &unconfirmed):
 			b.added++
 			b.kinds[jobs[i].Args.Kind()] = true
-			b.done, refused, others = lines[i], append(refused, others...), nil
+			b.done = lines[i]
 		case errors.As(result.Err, &duplicate):
 			b.duplicates++
 			id = duplicate.Owner
-			b.done, refused, others = lines[i], append(refused, others...), nil
-		case failed == nil:
-			failed, first, last = result.Err, lines[i], lines[i]
-			others = append(others, lines[i])
-			_ = errors.As(failed, &unknown)
-		case unknown == nil || errors.Is(result.Err, unknown):
-			last = lines[i]
-			others = append(others, lines[i])
+			b.done = lines[i]
+		case errors.As(result.Err, &unknown):
+			unclear = append(unclear, lines[i])
+		default:
+			failed = cmp.Or(failed, result.Err)
+			refused = append(refused, lines[i])
 		}
 		if b.batch.ids && id != "" {
 			_, _ = b.ids.WriteString(id + "\n") // Flush returns the error
 		}
 	}
+	var err error
+	behind := b.done // a server that allows less refuses some jobs and adds those behind them
 	switch {
 	case unconfirmed != nil:
-		return b.stopped(fmt.Errorf("%s: up to line %d: jobs were added, but it is not confirmed that they survive a crash of Redis: %w", b.name, b.done, unconfirmed.Err))
+		err = fmt.Errorf("%s: up to line %d: jobs were added, but it is not confirmed that they survive a crash of Redis: %w", b.name, b.done, unconfirmed.Err)
+	case unknown != nil:
+		behind = max(behind, unclear[0])
+		err = fmt.Errorf("%s: lines %d to %d: they may be in the queue or not, later ones are not: %w", b.name, unclear[0], unclear[len(unclear)-1], causeOf(unknown))
 	case failed == nil:
 		b.done = lines[len(lines)-1]
 		return nil
-	case errors.Is(failed, cli.ErrStoppedAtOnce):
-		failed = errBatchStopped
+	case refused[0] > b.done:
+		b.done = refused[0] - 1
+		return b.stopped(fmt.Errorf("%s: lines %d to %d: %w", b.name, refused[0], refused[len(refused)-1], causeOf(failed)))
+	default:
+		err = fmt.Errorf("%s: the jobs up to line %d were added", b.name, b.done)
+	}
+	if n, _ := slices.BinarySearch(refused, behind); n > 0 {
+		err = fmt.Errorf("%w, but not %s: %w", err, lineRanges(refused[:n]), causeOf(failed))
 	}
 	if unknown != nil {
-		return fmt.Errorf("%s: lines %d to %d: they may be in the queue or not, later ones are not: %w", b.name, first, last, failed)
+		return err
 	}
-	if len(refused) > 0 { // by a server that allows less
-		return b.stopped(fmt.Errorf("%s: %s: %w; the other jobs up to line %d were added", b.name, lineRanges(refused), failed, b.done))
+	return b.stopped(err)
+}
+
+// causeOf returns the error of jobs as that of a batch: a job that is refused is no wrong usage.
+func causeOf(err error) error {
+	switch {
+	case errors.Is(err, cli.ErrStoppedAtOnce):
+		return errBatchStopped
+	case errors.Is(err, queue.ErrInvalid):
+		return errors.New(err.Error())
 	}
-	b.done = first - 1
-	return b.stopped(fmt.Errorf("%s: lines %d to %d: %w", b.name, first, last, failed))
+	return err
 }
 
 // lineRanges names lines in ascending order, such as "lines 1 to 2, 4 to 4".
