@@ -44,7 +44,7 @@ type SearchPage struct {
 
 	Examined int         // jobs that were looked at
 	Total    int         // jobs in the state
-	Depth    queue.Depth // of the queue, at its beginning
+	Depth    queue.Depth // of the queue, when the page was begun
 	Back     time.Time   // when the last of them died or ended; of delayed ones, is due; else zero
 	AsOf     time.Time   // when the page was begun, by the clock of the queue's Redis
 	State    queue.State

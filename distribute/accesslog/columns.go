@@ -157,21 +157,32 @@ func column(b []byte, at int) (start, end, next int) {
 	if at == len(b) {
 		return at, at, -1
 	}
-	for from := at + 1; b[at] == '"'; from++ {
-		quote := bytes.IndexByte(b[from:], '"')
-		if quote < 0 {
-			break
+	if b[at] == '"' {
+		if end = closingQuote(b, at+1); end >= 0 {
+			return at + 1, end, end + 1
 		}
-		if from += quote; from+1 == len(b) || lex.IsBlank(b[from+1]) {
-			return at + 1, from, from + 1
-		}
-		if b[from+1] != '"' {
-			break
-		}
-		from++
 	}
 	end = nextBlank(b, at)
 	return at, end, end
+}
+
+// closingQuote returns the place of the quote that ends a value which begins at a place; -1 if none does.
+// Two quotes together are one of the value.
+func closingQuote(b []byte, at int) int {
+	for {
+		quote := bytes.IndexByte(b[at:], '"')
+		if quote < 0 {
+			return -1
+		}
+		at += quote
+		switch {
+		case at+1 == len(b), lex.IsBlank(b[at+1]):
+			return at
+		case b[at+1] != '"':
+			return -1
+		}
+		at += 2
+	}
 }
 
 // nextBlank returns the place of the first blank from a place on; the length of b if there is
