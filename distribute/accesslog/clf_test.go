@@ -2,6 +2,7 @@ package accesslog_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // zones must not depend on the machine
@@ -196,6 +197,56 @@ func TestZoneMovesTheDay(t *testing.T) {
 				t.Errorf("got %s (verdict %d), want %s", record.Day, verdict, c.day)
 			}
 		})
+	}
+}
+
+// A year of five digits, or before 0000, is none that a report reads.
+func TestLineOnADayThatCanNotBeWrittenIsUnparsable(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		format, header string
+		line           string // with %s for the date
+		stamp          bool
+	}{
+		{"combined", "", `8.8.8.8 - - [%s:23:59:00 +0000]` + request, true},
+		{"minimal", "", `8.8.8.8 %sT23:59:00Z`, false},
+		{"w3c", "#Fields: date time c-ip", `%s 23:59:00 8.8.8.8`, false},
+		{"envoy", "", `[%sT23:59:00.123Z] "GET / HTTP/1.1" 418 - via_upstream - "-" 0 135 3 1 "8.8.8.8" "curl/8.5" "c2b1b2b5" "www.example.org" "10.0.0.9:8080"`, false},
+	}
+	for _, c := range cases {
+		for _, days := range []struct {
+			zone        int // in hours
+			date, known string
+			want        string // the day of known in the zone
+		}{
+			{9, "9999-12-31", "9999-12-30", "9999-12-31"},
+			{-24, "0000-01-01", "0000-01-02", "0000-01-01"},
+		} {
+			t.Run(c.format+" "+days.date, func(t *testing.T) {
+				t.Parallel()
+				p := parser(t, c.format, time.FixedZone("", days.zone*60*60))
+				if c.header != "" {
+					p.Parse([]byte(c.header))
+				}
+				for _, date := range []string{days.known, days.date, days.known, days.date, days.date, days.known} { // what it remembers changes nothing
+					text := date
+					if c.stamp {
+						day, err := accesslog.ParseDay(date)
+						if err != nil {
+							t.Fatal(err)
+						}
+						text = time.Unix(int64(day)*24*60*60, 0).UTC().Format("02/Jan/2006")
+					}
+					record, verdict := p.Parse([]byte(strings.Replace(c.line, "%s", text, 1)))
+					if date == days.date && verdict != accesslog.Unparsable {
+						t.Errorf("%s is on %s (verdict %d), want unparsable", date, record.Day, verdict)
+					}
+					if date == days.known && (verdict != accesslog.Parsed || record.Day.String() != days.want) {
+						t.Errorf("%s is on %s (verdict %d), want %s", date, record.Day, verdict, days.want)
+					}
+				}
+			})
+		}
 	}
 }
 

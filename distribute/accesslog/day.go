@@ -37,6 +37,7 @@ type calendar struct {
 	stated *time.Location // [Options].Local, where the format has another one
 	minute int64          // since 1970-01-01T00:00Z
 	day    Day            // on which this minute was in zone
+	valid  bool           // the year of this day has four digits
 }
 
 func newCalendar(o Options) calendar {
@@ -47,11 +48,12 @@ func newCalendar(o Options) calendar {
 	return c
 }
 
-// of returns the day of a written time.
-func (c *calendar) of(w written) Day {
+// of returns the day of a written time. Like in and inZone, it reports false if the zone moves
+// the day out of the years 0000 to 9999.
+func (c *calendar) of(w written) (Day, bool) {
 	switch {
 	case w.dateOnly:
-		return w.date
+		return w.date, true
 	case w.zoned:
 		return c.in(w.date, w.minute, w.offset)
 	}
@@ -60,23 +62,23 @@ func (c *calendar) of(w written) Day {
 
 // in returns the day of a time written as the date, the minute of the day and
 // the offset from UTC in minutes.
-func (c *calendar) in(date Day, minute, offset int) Day {
+func (c *calendar) in(date Day, minute, offset int) (Day, bool) {
 	if c.zone == nil {
-		return date
+		return date, true
 	}
 	if m := int64(date)*minutesPerDay + int64(minute-offset); m != c.minute {
 		c.minute = m
 		c.update()
 	}
-	return c.day
+	return c.day, c.valid
 }
 
 // inZone returns the day of a time that was written without an offset, by the clock of a
 // zone; nil: it is the day that was written.
-func (c *calendar) inZone(date Day, minute int, local *time.Location) Day {
+func (c *calendar) inZone(date Day, minute int, local *time.Location) (Day, bool) {
 	switch {
 	case local == nil || c.zone == nil:
-		return date
+		return date, true
 	case local == time.UTC:
 		return c.in(date, minute, 0)
 	}
@@ -93,7 +95,7 @@ func localTime(date Day, minute int, local *time.Location) time.Time {
 // update sets the day that belongs to the calendar's minute.
 func (c *calendar) update() {
 	year, month, day := time.Unix(c.minute*60, 0).In(c.zone).Date()
-	c.day, _ = dateDay(year, int(month), day)
+	c.day, c.valid = dateDay(year, int(month), day)
 }
 
 // dateDay returns the day of a date, and reports whether the calendar has that date.

@@ -87,10 +87,13 @@ func (p *minimalParser) dayAt(b []byte) (Day, bool) {
 		return 0, false
 	}
 	minute, offset, hasOffset, ok := lex.ClockTime(firstField(b[dateLen+1:]))
-	if !hasOffset && ok {
-		return p.calendar.inZone(date, minute, p.calendar.local), true
+	switch {
+	case !ok:
+		return 0, false
+	case !hasOffset:
+		return p.calendar.inZone(date, minute, p.calendar.local)
 	}
-	return p.calendar.in(date, minute, offset), ok
+	return p.calendar.in(date, minute, offset)
 }
 
 // readDate sets the parser's day to that of b, which is dateLen long, and reports

@@ -18,11 +18,13 @@ import (
 // library's parsers of addresses and times, and must agree with the parsers on
 // every line whatsoever.
 
-func oracle(format, line string, zone *time.Location) (netip.Addr, string, bool) {
+func oracle(format, line string, zone *time.Location) (addr netip.Addr, day string, ok bool) {
 	if format == "minimal" {
-		return oracleMinimal(line, zone)
+		addr, day, ok = oracleMinimal(line, zone)
+	} else {
+		addr, day, ok = oracleCLF(line, format == "vhost", zone)
 	}
-	return oracleCLF(line, format == "vhost", zone)
+	return addr, day, ok && len(day) == len(time.DateOnly) // with a year of four digits
 }
 
 func oracleCLF(line string, vhost bool, zone *time.Location) (none netip.Addr, day string, ok bool) {

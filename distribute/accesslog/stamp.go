@@ -116,5 +116,5 @@ func (r *stampReader) convert(t []byte) (Day, bool) {
 	if !ok {
 		return 0, false
 	}
-	return r.calendar.in(date, minute, offset), true
+	return r.calendar.in(date, minute, offset)
 }

@@ -48,7 +48,11 @@ func (r *timeReader) read(b []byte) (Day, bool) {
 	if !ok {
 		return 0, false
 	}
-	r.day = r.calendar.of(w)
+	day, ok := r.calendar.of(w)
+	if !ok {
+		return 0, false
+	}
+	r.day = day
 	switch {
 	case w.seconds >= 0:
 		rest, _ := lex.AfterSeconds(b[w.seconds:])
@@ -194,13 +198,13 @@ func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 		offset, hasOffset = lex.UTCOffset(zone)
 	}
 	if hasOffset {
-		return r.calendar.in(r.dateDay, minute, offset), true
+		return r.calendar.in(r.dateDay, minute, offset)
 	}
-	day := r.calendar.inZone(r.dateDay, minute, local)
-	if hourMinute != 0 && clock[2] == ':' && clock[5] == ':' {
+	day, ok := r.calendar.inZone(r.dateDay, minute, local)
+	if ok && hourMinute != 0 && clock[2] == ':' && clock[5] == ':' {
 		r.clock, r.clockDay = hourMinute, day
 	}
-	return day, true
+	return day, ok
 }
 
 // keepBoth remembers the date and the time of day of a line, which were read, and their day.

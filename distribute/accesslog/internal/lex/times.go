@@ -24,9 +24,9 @@ func Number(b []byte) int {
 const DateLen = len("2006-01-02")
 
 // Date returns the day of a date, as the number of days since 1970-01-01, and reports whether the
-// calendar has that date.
+// calendar has that date: days are written with a year of four digits.
 func Date(year, month, day int) (days int, ok bool) {
-	if year < 0 || month < 1 || month > 12 || day < 1 {
+	if year < 0 || year > 9999 || month < 1 || month > 12 || day < 1 {
 		return 0, false
 	}
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
