@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -99,6 +100,38 @@ func TestWaitReturnsTheEndOfAJobThatRetainsNoResult(t *testing.T) {
 			d.waited(id)
 			d.end(l, as, d.fetch(l, 1)...)
 			waits.Wait()
+		}
+	})
+}
+
+// The job for which a client waits is the first to expire, and its archive is full.
+func TestWaitReturnsTheEndOfAJobBesideAFullArchive(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		for name, limit := range map[string]queue.RetentionLimit{"jobs": {Jobs: 2}, "bytes": {Bytes: 600}} {
+			d.must(d.queue.SetRetention(t.Context(), queue.Retention{Results: limit}))
+			for range 5 {
+				d.add("kept", queue.Options{Retain: time.Hour})
+			}
+			d.end(l, queue.AttemptSucceeded, d.fetch(l, 5)...)
+			id := d.add("a", queue.Options{})
+			others := []string{d.add("kept", queue.Options{Retain: time.Hour}), d.add("kept", queue.Options{Retain: time.Hour})}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := d.client.Wait(soon(t), id)
+				ended <- err
+			}()
+			d.waited(id)
+			d.end(l, queue.AttemptSucceeded, d.fetch(l, 3)...)
+			if err := <-ended; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			d.must(d.queue.Tidy(t.Context()))
+			kept := d.all(queue.Finished, 10)
+			if !slices.Contains(kept, id) || !slices.Contains(kept, others[1]) || limit.Jobs > 0 && len(kept) > limit.Jobs+2 {
+				t.Errorf("%s: %v are kept, want %s and the last of %v", name, kept, id, others)
+			}
 		}
 	})
 }

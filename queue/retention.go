@@ -21,7 +21,8 @@ type Retention struct {
 }
 
 // A RetentionLimit bounds the jobs that are kept. Jobs beyond any of its fields are dropped:
-// the oldest dead jobs, the results that expire first. The defaults are in
+// the oldest dead jobs, the results that expire first. Results that expire within half a
+// minute, for which clients may wait, may be as many and as large again. The defaults are in
 // lua/place.lua.
 type RetentionLimit struct {
 	Jobs  int   // zero means 100,000

@@ -43,12 +43,22 @@ end
 
 -- trim drops jobs of an archive with a score before oldest and those beyond its limits,
 -- the lowest scores first and at most max_drops; it stops at except_id. It returns their
--- number.
+-- number. Clients may wait for results that expire within WAIT_MS: beside others these may be as many
+-- and as large again, and the others are dropped first.
+local WAIT_MS = 30000
 local function trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, max_drops, except_id)
   local bytes, left = tonumber(call('HGET', META, bytes_field)) or 0, call('ZCARD', index)
   local first = call('ZRANGE', index, 0, 0, 'WITHSCORES')
   if not first[1] or tonumber(first[2]) >= oldest and left <= max_jobs and bytes <= max_bytes then return 0 end
-  first = call('ZRANGE', index, 0, max_drops - 1, 'WITHSCORES')
+  local from = 0
+  if index == RESULTS then
+    local short = call('ZCOUNT', index, '-inf', int(now + WAIT_MS))
+    if short > 0 and short < left and short <= max_jobs and bytes <= 2 * max_bytes then
+      if tonumber(first[2]) >= oldest then from = short end
+      max_jobs, max_bytes = max_jobs + short, 2 * max_bytes
+    end
+  end
+  first = call('ZRANGE', index, from, from + max_drops - 1, 'WITHSCORES')
   local dropped = 0
   for i = 1, #first, 2 do
     if tonumber(first[i + 1]) >= oldest and left <= max_jobs and bytes <= max_bytes or first[i] == except_id then break end
@@ -74,7 +84,6 @@ end
 
 -- retain stores the result of a job for keep_ms, or less if the queue's retention is
 -- shorter, but long enough for clients that wait for it.
-local WAIT_MS = 30000
 local function retain(id, record, keep_ms)
   local max_jobs, max_bytes, age = limits('results', keep_ms)
   keep_ms = math.min(keep_ms, math.max(age, WAIT_MS))
