@@ -160,7 +160,7 @@ func (s *Servers) open(one *server, address string, gate *access.Gate, withMetri
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("listen: %w", err), one.close())
 	}
-	one.handler = limitBodies(gate.Handler(routes))
+	one.handler = limitTimes(gate.Handler(routes), bodyTime, answerTime)
 	s.list = append(s.list, one)
 	if one.tls != nil {
 		return "https://" + one.Addr().String(), nil
@@ -168,12 +168,14 @@ func (s *Servers) open(one *server, address string, gate *access.Gate, withMetri
 	return "http://" + one.Addr().String(), nil
 }
 
-// limitBodies bounds the time in which a body is read, also that of a request which is refused: the server
-// reads the rest of it. Handlers that take long set their own.
-func limitBodies(next http.Handler) http.Handler {
+// limitTimes bounds the time in which a body is read, also that of a request which is refused, as the server
+// reads the rest of it, and the time in which an answer is written. Handlers that take long set their own.
+func limitTimes(next http.Handler, body, answer time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit, now := http.NewResponseController(w), time.Now()
+		_ = limit.SetWriteDeadline(now.Add(answer)) // a recorder of a test has no connection
 		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a connection of HTTP/2 may have none
+			_ = limit.SetReadDeadline(now.Add(body))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -192,6 +194,7 @@ func (s *Servers) Close() error {
 const (
 	headerTime   = 5 * time.Second
 	bodyTime     = time.Minute
+	answerTime   = 2 * time.Minute
 	idleTime     = 2 * time.Minute
 	shutdownTime = 5 * time.Second // for open requests at the end
 	maxHeader    = 64 << 10
@@ -235,7 +238,8 @@ func (s *Servers) serve(work, stopping context.Context, one *server) error {
 	ctx, cancel := context.WithTimeout(work, shutdownTime)
 	defer cancel()
 	if err := answering.Shutdown(ctx); err != nil {
-		return errors.Join(err, answering.Close())
+		s.config.Logger.Warn("requests that were still open were cut off", "waited", shutdownTime)
+		return answering.Close()
 	}
 	<-failed
 	return nil
