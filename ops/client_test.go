@@ -252,7 +252,7 @@ func TestSignalReachesAWorkerThroughAQueue(t *testing.T) {
 	}
 	signals, _, err := q.Signals(t.Context(), cursor)
 	f.must(err)
-	if len(signals) != 1 || signals[0] != (queue.Signal{Kind: queue.SignalQuiet, Worker: "w"}) {
+	if len(signals) != 1 || signals[0].Kind != queue.SignalQuiet || signals[0].Worker != "w" {
 		t.Errorf("the signals are %+v", signals)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +43,7 @@ func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal,
 		kind, _ := entry.Values["do"].(string)
 		local, _ := entry.Values["id"].(string)
 		worker, _ := entry.Values["worker"].(string)
-		signal := Signal{Kind: SignalKind(kind), Worker: worker}
+		signal := Signal{Kind: SignalKind(kind), Worker: worker, entry: entry.ID}
 		if local != "" {
 			signal.Job = globalID(q.name, local)
 		}
@@ -58,6 +59,16 @@ type Signal struct {
 	Kind   SignalKind
 	Job    string // with SignalCancel: the job's id
 	Worker string // with SignalQuiet and SignalStop: the worker; empty means all
+
+	entry string // of the stream of signals
+}
+
+// Precedes reports whether the signal was sent before the job was delivered to any worker: it is about
+// an earlier run of the job.
+func (s Signal) Precedes(job *Job) bool {
+	sent, _, _ := strings.Cut(s.entry, "-")
+	added, _, _ := strings.Cut(job.entry, "-")
+	return sent != "" && precedes(sent, added)
 }
 
 // A SignalKind is the subject of a [Signal].
@@ -79,9 +90,9 @@ const (
 // more of them misses some.
 const maxSignals = 1000
 
-// Signal sends a signal to the workers of the queue.
+// Signal sends a signal to the workers of the queue, also if Redis is full.
 func (q *PoolQueue) Signal(ctx context.Context, signal Signal) error {
-	values := []string{"do", string(signal.Kind)}
+	values := []any{string(signal.Kind)}
 	if signal.Job != "" {
 		_, local, err := splitID(signal.Job)
 		if err != nil {
@@ -92,14 +103,8 @@ func (q *PoolQueue) Signal(ctx context.Context, signal Signal) error {
 	if signal.Worker != "" {
 		values = append(values, "worker", signal.Worker)
 	}
-	// A signal that is sent twice does no harm.
-	err := q.client.db.Retry(ctx, func() error {
-		return q.client.db.XAdd(ctx, &redis.XAddArgs{Stream: q.keys[keyControl], MaxLen: maxSignals, Approx: true, Values: values}).Err()
-	})
-	if err != nil {
-		return fmt.Errorf("queue %s: signal %s: %w", q.name, signal.Kind, err)
-	}
-	return nil
+	_, err := q.run(ctx, signalScript, values...)
+	return err
 }
 
 // MaxEvents is the maximum number of events that a queue keeps.

@@ -111,7 +111,7 @@ var calledScripts = map[string]*rdb.Script{
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,
 	"scan_look": scanLookScript, "scan_shelf": scanShelfScript,
 	"schedule_due": scheduleDueScript, "schedule_fire": scheduleFireScript, "schedule_get": scheduleGetScript,
-	"schedule_run": scheduleRunScript, "schedule_set": scheduleSetScript, "tidy": tidyScript, "workers": workersScript,
+	"schedule_run": scheduleRunScript, "schedule_set": scheduleSetScript, "signal_send": signalScript, "tidy": tidyScript, "workers": workersScript,
 }
 
 // runScript calls a script by the name of its file.

@@ -60,6 +60,7 @@ var (
 	scheduleGetScript  = scripts.Idempotent("schedule_get", "read a schedule", scheduleKeyNames...)
 	scheduleRunScript  = scripts.Idempotent("schedule_run", "fire a schedule now", scheduleKeyNames...)
 	scheduleSetScript  = scripts.Idempotent("schedule_set", "change a schedule", scheduleKeyNames...)
+	signalScript       = scripts.Idempotent("signal_send", "send a signal")
 	tidyScript         = scripts.Idempotent("tidy", "tidy up")
 	unregisterScript   = scripts.Idempotent("unregister", "remove a queue from the list", registryKeyNames...)
 	unusedScript       = scripts.Idempotent("unused", "find unused queues", registryKeyNames...)

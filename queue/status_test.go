@@ -92,7 +92,11 @@ func TestPausedQueueDeliversNoJobUntilItIsResumed(t *testing.T) {
 		d.fetch(l, 1)
 		signals, _, err := d.queue.Signals(t.Context(), mark)
 		d.must(err)
-		same(t, signals, []queue.Signal{{Kind: "pause"}, {Kind: "pause"}, {Kind: "resume"}})
+		var kinds []queue.SignalKind
+		for _, signal := range signals {
+			kinds = append(kinds, signal.Kind)
+		}
+		same(t, kinds, []queue.SignalKind{"pause", "pause", "resume"})
 	})
 }
 

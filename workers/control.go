@@ -329,7 +329,7 @@ func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {
 	case queue.SignalCancel:
 		for _, session := range c.sched.sessions() {
 			if session.queue == q {
-				session.cancel(signal.Job)
+				session.cancel(signal)
 			}
 		}
 	case queue.SignalWatch:

@@ -121,7 +121,7 @@ func TestJobInterruptedBeforeItsStartIsNotCalled(t *testing.T) {
 		})
 		f.bring(jobs("first", "cancelled")...)
 		synctest.Wait()
-		f.session.cancel("cancelled")
+		f.session.cancel(queue.Signal{Job: "cancelled"})
 		close(gate)
 		synctest.Wait()
 		if got := f.outcomes(); len(got) != 2 || got[1].Disposition != queue.AttemptCancelled {

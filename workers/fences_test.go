@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -119,6 +120,41 @@ func TestJobCancelledBeforeItsDeliveryIsNotStarted(t *testing.T) {
 	if job.Outcome != queue.Cancelled {
 		t.Errorf("it ended as %+v", job)
 	}
+}
+
+// now returns the time of Redis, in milliseconds.
+func (f *fixture) now() time.Time {
+	f.Helper()
+	now, err := f.db.Time(f.ctx).Result()
+	f.must(err)
+	return now.Truncate(time.Millisecond)
+}
+
+// The cancellation of a job comes when it has just failed for good, and it is retried at once.
+func TestCancellationOfAnEarlierRunDoesNotCancelTheRetry(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	p := f.pool(workers.Config{Concurrency: 2})
+	handler, begun, causes := waiter()
+	p.HandleRaw("running", handler, workers.Kind{})
+	run := make(chan struct{}, 10)
+	p.HandleRaw("fails", func(context.Context, *queue.Job) error {
+		run <- struct{}{}
+		return errors.New("no")
+	}, workers.Kind{MaxAttempts: 1})
+	running, id := f.add("running", queue.Options{}), f.add("fails", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	await(f, run, "run")
+	f.awaitDepth(0, 1) // it is dead
+	f.must(f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalCancel, Job: id}))
+	_, err := f.client.Cancel(f.ctx, running) // signals are obeyed in order
+	f.must(err)
+	await(f, causes, "end of the other job")
+	for heard := f.now(); f.now().Equal(heard); { // the retry is not added in the millisecond of the signal
+	}
+	f.must(f.client.Retry(f.ctx, id))
+	await(f, run, "second run")
 }
 
 func TestOutcomeIsWrittenHoweverOftenThatFails(t *testing.T) {

@@ -36,10 +36,10 @@ type leaseSession struct {
 	comparing sync.RWMutex
 
 	mu        sync.Mutex
-	held      map[string]*attempt  // by job ID, until the outcome is written
-	used      bool                 // jobs were held since the latest call of idle
-	cancelled map[string]time.Time // cancellation times by job ID
-	gone      bool                 // the lease is lost or closed
+	held      map[string]*attempt     // by job ID, until the outcome is written
+	used      bool                    // jobs were held since the latest call of idle
+	cancelled map[string]cancelSignal // by job ID
+	gone      bool                    // the lease is lost or closed
 
 	// writtenSinceReread has the jobs whose outcomes were written since the latest reread
 	// began; nil if the next call of hold does not follow a reread.
@@ -55,6 +55,12 @@ type leaseSession struct {
 	rereadMore bool                          // the latest reread has left jobs, or has failed
 }
 
+// A cancelSignal is a signal that a job was cancelled, and when it was received.
+type cancelSignal struct {
+	queue.Signal
+	received time.Time
+}
+
 // rememberCancels is how long the id of a cancelled job is kept: the signal may come
 // before the answer of the fetch with the job.
 const rememberCancels = time.Minute
@@ -62,7 +68,7 @@ const rememberCancels = time.Minute
 func newLeaseSession(q *servedQueue, lease *queue.Lease, retryFor time.Duration, log *slog.Logger) *leaseSession {
 	s := &leaseSession{
 		queue: q, lease: lease, log: log, serverChanged: lease.ServerChanged, recent: &recentEnds{},
-		held: map[string]*attempt{}, cancelled: map[string]time.Time{}, onEmpty: func() {},
+		held: map[string]*attempt{}, cancelled: map[string]cancelSignal{}, onEmpty: func() {},
 	}
 	s.setRenewed()
 	s.completer = &completer{
@@ -124,7 +130,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		a := &attempt{job: job, queue: s.queue, session: s, retry: job.IsRetry()} // not in one slice with others: a long job would keep them all
 		s.held[job.ID] = a
-		if _, cancelled := s.cancelled[job.ID]; cancelled {
+		if cancel, known := s.cancelled[job.ID]; known && !cancel.Precedes(job) {
 			a.interrupt(ErrCancelled)
 		}
 		attempts = append(attempts, a)
@@ -314,13 +320,14 @@ func (s *leaseSession) unclaimed() (attempts []*attempt) {
 	return attempts
 }
 
-// cancel interrupts a job if it is held, or if it is fetched within rememberCancels.
-func (s *leaseSession) cancel(id string) {
+// cancel interrupts the job of a signal if it is held, or if it is fetched within rememberCancels. A job that
+// was retried after the signal goes on.
+func (s *leaseSession) cancel(signal queue.Signal) {
 	s.mu.Lock()
-	held := s.held[id]
-	s.cancelled[id] = time.Now()
+	held := s.held[signal.Job]
+	s.cancelled[signal.Job] = cancelSignal{signal, time.Now()}
 	s.mu.Unlock()
-	if held != nil {
+	if held != nil && !signal.Precedes(held.job) {
 		held.interrupt(ErrCancelled)
 	}
 }
@@ -330,15 +337,15 @@ func (s *leaseSession) cancel(id string) {
 // forgets old cancellations.
 func (s *leaseSession) checkCancelled(ctx context.Context) error {
 	s.mu.Lock()
-	maps.DeleteFunc(s.cancelled, func(_ string, when time.Time) bool { return time.Since(when) > rememberCancels })
+	maps.DeleteFunc(s.cancelled, func(_ string, c cancelSignal) bool { return time.Since(c.received) > rememberCancels })
 	s.mu.Unlock()
-	var jobs []*queue.Job
+	attempts := map[*queue.Job]*attempt{}
 	for _, a := range s.unclaimed() {
-		jobs = append(jobs, a.job)
+		attempts[a.job] = a
 	}
-	cancelled, err := s.lease.Cancelled(ctx, jobs)
+	cancelled, err := s.lease.Cancelled(ctx, slices.Collect(maps.Keys(attempts)))
 	for _, job := range cancelled {
-		s.cancel(job.ID)
+		attempts[job].interrupt(ErrCancelled)
 	}
 	return err
 }

@@ -153,7 +153,7 @@ func TestReleasedJobThatHasEndedDoesNotRunAgain(t *testing.T) {
 func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
-	s.cancel("1")
+	s.cancel(queue.Signal{Job: "1"})
 	held := s.hold(jobs("1", "2"))
 	if _, cause := held[0].release(); !errors.Is(cause, ErrCancelled) {
 		t.Errorf("the cause is %v", cause)
@@ -161,8 +161,8 @@ func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	if _, cause := held[1].release(); cause != nil {
 		t.Errorf("another job is interrupted: %v", cause)
 	}
-	s.cancelled["old"] = time.Now().Add(-rememberCancels - time.Second)
-	s.cancel("2")
+	s.cancelled["old"] = cancelSignal{received: time.Now().Add(-rememberCancels - time.Second)}
+	s.cancel(queue.Signal{Job: "2"})
 	for _, a := range held {
 		a.endClaimed.Store(true) // so that Redis is not asked
 	}
