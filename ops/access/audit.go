@@ -98,7 +98,9 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 // freeing are the words of the actions that go on if Redis is too full for an entry, because they make
 // room or stop what fills it, let in who does that, or take a right away. An operation that makes no
 // room can't continue then.
-var freeing = []string{"purge", "delete", "stop", "continue", "login", "logout", "revoke", "remove", "password"}
+var freeing = []string{
+	"purge", "delete", "cancel", "pause", "resume", "quiet", "stop", "continue", "login", "logout", "revoke", "remove", "password",
+}
 
 func isFreeing(action string) bool {
 	return slices.ContainsFunc(strings.Fields(action), func(word string) bool { return slices.Contains(freeing, word) })
