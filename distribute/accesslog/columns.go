@@ -23,6 +23,7 @@ type columns struct {
 	fields []Field
 	needed []neededColumn
 	quick  bool   // the needed columns are an address, and a date and then a time, each once
+	plain  bool   // #Software is one that quotes no value
 	local  bool   // the time is that of the server's clock
 	zone   []byte // its offset from UTC; empty: it is not known
 	// date is that of #Date, for lines that have only a time; clock is the time of
@@ -61,6 +62,9 @@ func newColumns(known map[string]Field, marker, state string) *columns {
 // state returns the directives that a file which goes on here would start with.
 func (c *columns) state() string {
 	var lines []string
+	if c.plain {
+		lines = append(lines, "#Software: "+plainSoftware)
+	}
 	if c.dated {
 		lines = append(lines, "#Date: "+c.date.String()+" "+string(c.clock[:]))
 	}
@@ -99,7 +103,7 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 func (c *columns) cut(line []byte, v *values, s scope) bool {
 	at, left := 0, len(c.needed)
 	for _, field := range c.fields {
-		start, end, next := column(line, at)
+		start, end, next := c.column(line, at)
 		if next < 0 {
 			return s == wanted && left == 0
 		}
@@ -118,11 +122,11 @@ func (c *columns) cutNeeded(line []byte, v *values) bool {
 	at := 0
 	for _, needed := range c.needed {
 		if needed.skipped > 0 {
-			if at = skipColumns(line, at, needed.skipped); at < 0 {
+			if at = c.skipColumns(line, at, needed.skipped); at < 0 {
 				return false
 			}
 		}
-		start, end, next := column(line, at)
+		start, end, next := c.column(line, at)
 		if next < 0 {
 			return false
 		}
@@ -134,7 +138,7 @@ func (c *columns) cutNeeded(line []byte, v *values) bool {
 }
 
 // skipColumns returns the place behind some columns of a line; -1 if it has not as many.
-func skipColumns(line []byte, at, n int) int {
+func (c *columns) skipColumns(line []byte, at, n int) int {
 	for at < len(line) && lex.IsBlank(line[at]) {
 		at++
 	}
@@ -142,22 +146,22 @@ func skipColumns(line []byte, at, n int) int {
 		return next
 	}
 	for ; n > 0 && at >= 0; n-- {
-		_, _, at = column(line, at)
+		_, _, at = c.column(line, at)
 	}
 	return at
 }
 
 // column returns where the value of the first column from a place on is, and the place behind
 // it; that is -1 if there is none. A value is quoted if a blank or the end of the line follows its last
-// quote: servers that quote nothing, such as IIS, write what clients send, which may begin with one.
-func column(b []byte, at int) (start, end, next int) {
+// quote: a server that quotes nothing writes what clients send, which may begin with one.
+func (c *columns) column(b []byte, at int) (start, end, next int) {
 	for at < len(b) && lex.IsBlank(b[at]) {
 		at++
 	}
 	if at == len(b) {
 		return at, at, -1
 	}
-	if b[at] == '"' {
+	if b[at] == '"' && !c.plain {
 		if end = closingQuote(b, at+1); end >= 0 {
 			return at + 1, end, end + 1
 		}
@@ -202,6 +206,10 @@ func nextBlank(b []byte, at int) int {
 	return at
 }
 
+// plainSoftware begins the value of #Software of IIS, which writes a blank in a value as a plus.
+// Source: https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging
+const plainSoftware = "Microsoft"
+
 // gmtOffset is the directive with the offset of the server's clock from UTC.
 const gmtOffset = "#GMT-Offset"
 
@@ -221,6 +229,8 @@ func (c *columns) directive(line []byte) {
 	switch name {
 	case "#Fields":
 		c.setFields(value)
+	case "#Software":
+		c.plain = strings.HasPrefix(value, plainSoftware)
 	case gmtOffset:
 		if _, ok := lex.UTCOffset([]byte(value)); ok {
 			c.zone = []byte(value)
@@ -295,7 +305,7 @@ func (c *columns) read(line []byte, times *timeReader) (record Record, ok bool) 
 			at += times.both.size
 			record.Day = times.bothDay
 		} else {
-			quoted := at < len(line) && line[at] == '"'
+			quoted := !c.plain && at < len(line) && line[at] == '"'
 			if quoted {
 				at++
 			}

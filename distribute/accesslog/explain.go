@@ -253,7 +253,7 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 	}
 	at := 0
 	for i, name := range strings.Fields(c.named) {
-		start, end, next := column(line, at)
+		start, end, next := c.column(line, at)
 		if next < 0 {
 			problem = "the line ends before the column " + name
 			break

@@ -83,6 +83,7 @@ func TestOddLinesAreRead(t *testing.T) {
 		{"W3C without dates, lines a little out of order", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8\n10:00:05 8.8.8.8\n10:00:04 8.8.8.8", "8.8.8.8", "2015-01-13"},
 		{"W3C without dates, a new #Date without a time", "w3c", "#Date: 2015-01-13 00:00:00\n#Fields: time c-ip\n23:59:50 8.8.8.8\n#Date: 2015-01-14\n00:00:05 8.8.8.8", "8.8.8.8", "2015-01-14"},
 		{"W3C with quotes of a client, which the server does not quote", "w3c", "#Fields: date time cs-uri-query c-ip cs(User-Agent) cs-username\n2026-11-01 10:00:00 \"x 8.8.8.8 - -\n2026-11-01 10:00:00 \"a\"b 8.8.8.8 \"Mozilla -\n2026-11-01 10:00:00 \" 8.8.8.8 \"a\"\"b -", "8.8.8.8", "2026-11-01"},
+		{"W3C of IIS, whose client sent the quotes around other columns", "w3c", "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time cs-uri-query s-port c-ip cs(User-Agent) cs-username\n2026-11-01 10:00:00 \"x 80 8.8.8.8 Mozilla\" 1.1.1.1\n2026-11-01 10:00:01 \" 80 8.8.8.8 a\" \"1.1.1.1\"", "8.8.8.8", "2026-11-01"},
 		{"W3C without dates, midnight", "w3c", "#Date: 2015-01-13 10:00:00\n#Fields: time c-ip\n23:59:50 8.8.8.8\n00:00:05 8.8.8.8\n23:59:59 8.8.8.8\n00:00:06 8.8.8.8", "8.8.8.8", "2015-01-14"},
 		{"Flask, which names its errors twice, in colours", "unzoned", `8.8.8.8 - - [10/Oct/2025 13:55:35] code 404, message File not found` + "\n" + `8.8.8.8 - - [10/Oct/2025 13:55:36] "` + "\x1b[33mGET /x HTTP/1.1\x1b[0m" + `" 404 -`, "8.8.8.8", "2025-10-10"},
 		{"combined without a zone", "unzoned", `8.8.8.8 - a b [10/Oct/2025:13:55:36] "GET / HTTP/1.1" 200 5 "-" "curl"`, "8.8.8.8", "2025-10-10"},
@@ -98,9 +99,11 @@ func TestOddLinesAreRead(t *testing.T) {
 			}
 			var record accesslog.Record
 			var verdict accesslog.Verdict
-			p := format.New(accesslog.Options{})
-			for _, line := range lines {
+			var state string
+			for _, line := range lines { // each may be the first of a piece
+				p := format.New(accesslog.Options{State: state})
 				record, verdict = p.Parse(line)
+				state = p.State()
 			}
 			if verdict != accesslog.Parsed {
 				t.Fatalf("verdict %d", verdict)

@@ -208,15 +208,16 @@ func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 		if got := nextBlank(b, start); got != blank {
 			t.Fatalf("nextBlank(%q, %d) = %d, want %d", b, start, got, blank)
 		}
+		c := &columns{plain: rapid.Bool().Draw(t, "plain")}
 		words, place := rapid.IntRange(1, 4).Draw(t, "words"), start
 		for left := words; left > 0 && place >= 0; left-- {
-			_, _, place = column(b, place)
+			_, _, place = c.column(b, place)
 		}
-		if behind := skipColumns(b, start, words); (behind < 0) != (place < 0) {
+		if behind := c.skipColumns(b, start, words); (behind < 0) != (place < 0) {
 			t.Fatalf("skipColumns(%q, %d, %d) = %d, want %d", b, start, words, behind, place)
 		} else if behind >= 0 {
-			next, _, _ := column(b, behind)
-			if want, _, _ := column(b, place); next != want {
+			next, _, _ := c.column(b, behind)
+			if want, _, _ := c.column(b, place); next != want {
 				t.Fatalf("behind skipColumns(%q, %d, %d) is %d, want %d", b, start, words, next, want)
 			}
 		}
