@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,34 @@ func TestReportExpiresDaysByTheClockOfRedis(t *testing.T) {
 	report, err := s.c.Report(t.Context(), "s", nil)
 	if err != nil || report.Subscriber.Tally.Expired != 120 || len(report.Tables[0].Rows) != 0 || s.field(s.k.subscriber("s").record(), "oldest") < today {
 		t.Errorf("%+v %v, oldest %s", report.Subscriber.Tally, err, s.field(s.k.subscriber("s").record(), "oldest"))
+	}
+}
+
+func TestLastDaysAreThoseBeforeTodayThoughAClockWasWrong(t *testing.T) {
+	t.Parallel()
+	day := func(ahead int) string { return time.Now().UTC().AddDate(0, 0, ahead).Format(time.DateOnly) }
+	for _, c := range []struct{ days, want []string }{
+		{[]string{day(-9), day(-1), day(0), "2099-01-01"}, []string{day(-1), day(0)}},
+		{[]string{day(-1), day(0), day(1), day(3)}, []string{day(0), day(1)}},
+		{[]string{"2099-01-01", "2099-01-02", "2098-12-31"}, []string{"2099-01-01", "2099-01-02"}},
+	} {
+		s := newScriptRunner(t, redistest.DB(t))
+		s.subscribe("s", "country-day by=day,country")
+		for _, day := range c.days {
+			s.do([]any{"ZADD", s.k.subscriber("s").totals(day), 1, "US"})
+			s.do([]any{"ZADD", s.k.subscriber("s").groups(), 0, day})
+		}
+		report, err := s.c.Report(t.Context(), "s", &cuts.Query{Last: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, row := range report.Tables[0].Rows {
+			got = append(got, row.Values[0])
+		}
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("the last days of %s are %s", c.days, got)
+		}
 	}
 }
 

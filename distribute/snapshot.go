@@ -121,11 +121,7 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 		return err
 	}
 	shares = append(shares, share{t, oldest, groups, sealed})
-	newest := ""
-	for _, s := range shares {
-		newest = max(newest, s.newest())
-	}
-	selection, err := query.Select(settings, newest)
+	selection, err := query.Select(settings, newestDay(shares, time.Now()))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -209,14 +210,24 @@ type share struct {
 	sealed map[string]map[string]int64
 }
 
-// newest returns the last day with counts, empty if there is none.
-func (s share) newest() (day string) {
-	for _, g := range s.groups {
-		if parsed, ok := cuts.ParseGroup(g.name); ok && parsed.Day >= s.oldest {
-			day = max(day, parsed.Day)
+// newestDay returns the last day with counts, empty if there is none. Days of the future, which a wrong clock
+// has written, are left out if there are others: a log may be a day ahead of UTC.
+func newestDay(shares []share, now time.Time) string {
+	tomorrow := now.UTC().AddDate(0, 0, 1).Format(time.DateOnly)
+	past, future := "", ""
+	for _, s := range shares {
+		for _, g := range s.groups {
+			parsed, ok := cuts.ParseGroup(g.name)
+			switch {
+			case !ok || parsed.Day < s.oldest:
+			case parsed.Day > tomorrow:
+				future = max(future, parsed.Day)
+			default:
+				past = max(past, parsed.Day)
+			}
 		}
 	}
-	return day
+	return cmp.Or(past, future)
 }
 
 // addTo adds the cells that a selection wants.

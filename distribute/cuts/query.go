@@ -15,7 +15,8 @@ type Query struct {
 	From, To string
 
 	// Last is the number of days before the newest counted one, that included, which may be
-	// unfinished. It replaces From and To; zero: no bound.
+	// unfinished; days after tomorrow (UTC) are only the newest if there are no others. It
+	// replaces From and To; zero: no bound.
 	Last int
 
 	// By has the dimensions of each table: all of them in one cut that was counted, or made of

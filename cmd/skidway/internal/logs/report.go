@@ -63,7 +63,7 @@ time of the workers.`,
 	flags := c.Flags()
 	flags.Var(&r.from, "from", "first day of the report")
 	flags.Var(&r.to, "to", "last day of the report")
-	flags.StringVar(&r.last, "last", "", "days before the newest counted one, which is included, such as `7d`")
+	flags.StringVar(&r.last, "last", "", "days before the newest counted one, which is included, such as `7d`; days after tomorrow are left out")
 	flags.Var(&r.by, "by", "`DIMENSIONS` of a table, some of a cut that was counted; may be repeated (default: the cuts)")
 	flags.StringVar(&r.where, "where", "", "`FILTER` by the dimensions of the cut, such as 'status >= 500'")
 	flags.BoolVar(&r.visitors, "visitors", false, "refuse tables for which visitors are not known")
