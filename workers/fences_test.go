@@ -473,14 +473,14 @@ func TestLargeJobsRunOverASlowConnection(t *testing.T) {
 }
 
 // Redis has lost the end of a job: it is active again, and held by a worker that does not
-// know it.
+// know it. Another job keeps the lease.
 func TestJobWhoseEndRedisHasLostRunsAgain(t *testing.T) {
 	t.Parallel()
 	for name, afterOutage := range map[string]bool{"at the next scan": false, "after an outage": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, proxy := newProxiedFixture(t, rdb.Options{})
-			p := f.pool(workers.Config{Lease: 2 * time.Second})
+			p := f.pool(workers.Config{Lease: 2 * time.Second, Concurrency: 2})
 			if !afterOutage {
 				p.SetScanEvery(time.Millisecond)
 			}
@@ -490,26 +490,27 @@ func TestJobWhoseEndRedisHasLostRunsAgain(t *testing.T) {
 				<-gate
 				return nil
 			}, workers.Kind{})
+			f.holdJob(p)
 			id := f.add("k", queue.Options{Unique: queue.Unique{Key: "nightly"}})
-			f.run(p)
 			await(f, starts, "start")
+			f.awaitDepth(0, 2)
 			line := f.key("2:normal:fresh")
 			before, err := f.db.Dump(f.ctx, line).Result()
 			f.must(err)
 			close(gate)
-			f.awaitDepth(0, 0)
+			f.awaitDepth(0, 1)
 			f.must(f.db.RestoreReplace(f.ctx, line, 0, before).Err())
 			if afterOutage {
 				proxy.Hold()
 				for !strings.Contains(f.kept.String(), "lease cannot be renewed") {
-					f.awaitDepth(0, 1)
+					f.awaitDepth(0, 2)
 				}
 				proxy.Release()
 			}
 			if again := await(f, starts, "second start"); again != id {
 				t.Errorf("%s was started, want %s", again, id)
 			}
-			f.awaitDepth(0, 0)
+			f.awaitDepth(0, 1)
 		})
 	}
 }
