@@ -161,13 +161,19 @@ func (c *Client) Running(ctx context.Context, name string) (*ops.Running, error)
 	if name != "" {
 		query.Set("queue", name)
 	}
-	list, err := get[api.RunningList](ctx, c.server, "/running", query)
-	if err != nil {
-		return nil, known(ctx, c, name, err)
+	running := &ops.Running{}
+	for {
+		list, err := get[api.RunningList](ctx, c.server, "/running", query)
+		if err != nil {
+			return nil, known(ctx, c, name, err)
+		}
+		running.More, running.Silent = list.More, list.Silent
+		for _, job := range list.Items {
+			running.Jobs = append(running.Jobs, runningOf(job))
+		}
+		if list.Next == "" {
+			return running, nil
+		}
+		query.Set("cursor", list.Next)
 	}
-	running := &ops.Running{More: list.More, Silent: list.Silent}
-	for _, job := range list.Items {
-		running.Jobs = append(running.Jobs, runningOf(job))
-	}
-	return running, nil
 }

@@ -227,3 +227,24 @@ func TestRetentionThatHasChangedIsNotReplaced(t *testing.T) {
 		t.Errorf("%v, want a NoQueueError", err)
 	}
 }
+
+func TestAllPagesOfRunningJobsAreRead(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{
+		"":  `{"items":[{"id":"a"},{"id":"b"}],"next":"2","more":3,"silent":["w"]}`,
+		"2": `{"items":[{"id":"c"}],"next":"","more":3,"silent":["w"]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(pages[r.URL.Query().Get("cursor")]))
+	}))
+	defer server.Close()
+	client, err := remote.New(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, err := client.Running(t.Context(), "")
+	if err != nil || len(running.Jobs) != 3 || running.Jobs[2].ID != "c" || running.More != 3 || !slices.Equal(running.Silent, []string{"w"}) {
+		t.Errorf("%+v, %v", running, err)
+	}
+}
