@@ -12,11 +12,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops/access"
+	"skidway/queue"
 )
 
 // TestNamesInDocumentsExist checks what documents name in code spans: commands
@@ -241,8 +244,58 @@ var (
 // ourFiles are the endings of files that documents may only name if they exist.
 var ourFiles = []string{".go", ".lua", ".md", ".sh", ".yaml", ".service", ".mod", ".svg"}
 
-// kinds of jobs that are built in; they look like Go names.
-var kinds = []string{"email.send", "http.request", "exec.run", "logs.ship", "logs.report", "logs.count", "skidway.forward"}
+func TestEverySettingIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofAKind := regexp.MustCompile(`^kinds\..*\.(timeout|max_attempts|backoff\..*)$`)
+	for line := range strings.Lines(skidway(t, "", "config", "variables").stdout) {
+		setting := strings.Fields(line)[0]
+		if !ofAKind.MatchString(setting) && !strings.Contains(string(page), "`"+setting+"`") {
+			t.Errorf("docs/configuration.md does not have %s", setting)
+		}
+	}
+}
+
+// Built-in kinds of jobs; they look like Go names.
+var builtIn = sync.OnceValue(func() []string {
+	page, _ := os.ReadFile("../../docs/kinds.md") // in which a test of package kinds finds each one
+	list := []string{queue.Forward}
+	for _, heading := range regexp.MustCompile(`(?m)^## ([a-z]+\.[a-z]+)$`).FindAllSubmatch(page, -1) {
+		list = append(list, string(heading[1]))
+	}
+	return list
+})
+
+// What the built-in kinds do must be allowed by name.
+func TestEveryBuiltInKindMustBeNamedByAScope(t *testing.T) {
+	t.Parallel()
+	scopes, err := access.ParseScopes([]string{"enqueue:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	anyKind := &access.Principal{Scopes: scopes}
+	if !anyKind.MayAdd("mail", "news") || len(builtIn()) < 7 {
+		t.Errorf("the scope allows no kind, or %q are not all", builtIn())
+	}
+	for _, kind := range builtIn() {
+		group, _, _ := strings.Cut(kind, ".")
+		if anyKind.MayAdd("mail", kind) {
+			t.Errorf("a scope of all kinds allows %s: put %s. into the list namedKinds of ops/access/scope.go", kind, group)
+		}
+		for _, file := range []string{"../../ops/access/doc.go", "../../docs/access.md", "internal/serve/user.go"} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), group+".") {
+				t.Errorf("%s does not tell that kinds below %s. must be named", file, group)
+			}
+		}
+	}
+}
 
 // check returns what is wrong with a span, nothing if it is right or no name.
 func (n *names) check(d document, span string) string {
@@ -379,7 +432,7 @@ func (n *names) allTests() (list []string) {
 
 // checkDotted checks a Go name with its package, a kind of jobs, or a setting.
 func (n *names) checkDotted(span string) string {
-	if slices.Contains(kinds, span) || slices.ContainsFunc(n.settings, func(setting string) bool {
+	if slices.Contains(builtIn(), span) || slices.ContainsFunc(n.settings, func(setting string) bool {
 		return setting == span || strings.HasPrefix(setting, span+".")
 	}) {
 		return ""

@@ -7,6 +7,7 @@
 -- {'format', format}.
 -- @include int clock format streams
 local call = redis.call
+local LETTERS = 'hnl' -- of the fresh lines
 -- @include entry
 -- @lazy make_fold added fold
 local stored_format, max_events, day = unpack(call('HMGET', META, 'format', 'events', 'day'))
@@ -17,7 +18,7 @@ if stored_format and stored_format ~= FORMAT then return {'format', stored_forma
 local today = math.floor(clock_ms() / 86400000)
 if day ~= int(today) or not stored_format then
   local fold = make_fold()
-  for line = 1, 3 do fold(KEYS[line], today) end
+  for line = 1, #LETTERS do fold(KEYS[line], today) end
   call('HSET', META, 'format', FORMAT, 'day', int(today))
 end
 
@@ -25,7 +26,7 @@ local ids, n = {'ok', max_events and 1 or 0}, 2
 local i, last = 1, #ARGV
 while i <= last do
   local line, kind, more = tonumber(ARGV[i]), ARGV[i + 1], tonumber(ARGV[i + 2])
-  local key, letter = KEYS[line], string.sub('hnl', line, line)
+  local key, letter = KEYS[line], string.sub(LETTERS, line, line)
   for a = i + 3, i + 2 + more do
     n = n + 1
     ids[n] = letter .. add_entry(key, kind, ARGV[a])
