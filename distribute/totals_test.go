@@ -3,6 +3,7 @@ package distribute
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,22 @@ func (h afterEach) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		defer h.f()
 		return next(ctx, commands)
+	}
+}
+
+// A report reads the requests of a cell and its bytes together, so one call folds them.
+func TestAllMeasuresOfACellAreFoldedByOneCall(t *testing.T) {
+	t.Parallel()
+	settings, ok := cuts.ParseSettings("country-day by=day,country measure=bytes")
+	if !ok {
+		t.Fatal("the settings are wrong")
+	}
+	var groups []string
+	for _, place := range seriesOf("2026-11-01\tUS", settings) {
+		groups = append(groups, place.group)
+	}
+	if want := []string{"2026-11-01", "2026-11-01 0 bytes"}; !slices.Equal(groups, want) {
+		t.Errorf("groups %q, want %q", groups, want)
 	}
 }
 
