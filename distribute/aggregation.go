@@ -1,6 +1,10 @@
 package distribute
 
-import "bytes"
+import (
+	"bytes"
+
+	"skidway/distribute/accesslog"
+)
 
 // An Aggregation counts the lines of log files into cells that can be added up.
 // All goroutines of a worker share it, so it must be safe for concurrent use; the
@@ -39,93 +43,26 @@ type Counter interface {
 	State() string
 }
 
-// A recordCounter is a Counter some of whose lines are parts of a record. State has those of
-// records that go on in the next lines, unless they are too long.
-type recordCounter interface {
-	// Open reports whether State lacks parts of a record. No part of a file is committed there.
-	Open() bool
-	// Flush counts the records that are open, where the content ends, and calls count with
-	// the result of each. State is then that for the content with which the file grows.
-	Flush(count func(Verdict))
-}
-
-// A boundedCounter is a Counter whose cells may become too many for the memory: it is full then,
-// and they are committed.
-type boundedCounter interface{ Full() bool }
-
-// isFull reports whether the cells of a counter should be committed.
+// isFull reports whether the cells of a counter should be committed, before they are too many for the memory.
 func isFull(c Counter) bool {
-	bounded, ok := c.(boundedCounter)
-	return ok && bounded.Full()
+	lines, ok := c.(*lineCounter)
+	return ok && lines.isFull()
 }
 
-// isOpen reports whether a record of the counter goes on that its state can't hold.
+// isOpen reports whether a record of the counter goes on that its state can't hold. No part of a file is
+// committed there.
 func isOpen(c Counter) bool {
-	records, ok := c.(recordCounter)
-	return ok && records.Open()
+	lines, ok := c.(*lineCounter)
+	return ok && !lines.parser.Held()
 }
 
-// An agingCounter is a Counter of days, of which some may be too old to be kept.
-type agingCounter interface {
-	// KeepFrom makes lines of days before the oldest one, such as "2026-11-01", Expired. It is
-	// called before the first line.
-	KeepFrom(oldest string)
-}
-
-// A filteringCounter is a Counter with a filter of lines.
-type filteringCounter interface {
-	// FilteredDays returns the numbers of lines that were Filtered, by days such as "2026-11-01".
-	FilteredDays() map[string]int64
-}
-
-// filteredDays returns the numbers of filtered lines of a counter, by day.
+// filteredDays returns the numbers of lines that were Filtered, by days such as "2026-11-01".
 func filteredDays(c Counter) map[string]int64 {
-	if filtering, ok := c.(filteringCounter); ok {
-		return filtering.FilteredDays()
+	if lines, ok := c.(*lineCounter); ok && lines.cuts != nil {
+		return lines.cuts.FilteredDays()
 	}
 	return nil
 }
-
-// A fileCounter is a Counter by the name of the file.
-type fileCounter interface {
-	// OfFile sets the name with which the file is announced. It is called before the first line.
-	OfFile(name string)
-}
-
-// A fileAggregation begins counters of one file.
-type fileAggregation struct {
-	Aggregation
-	name string
-}
-
-// Begin implements [Aggregation].
-func (a fileAggregation) Begin(sample []byte, state string) (Counter, error) {
-	counter, err := a.Aggregation.Begin(sample, state)
-	if of, ok := counter.(fileCounter); ok && err == nil {
-		of.OfFile(a.name)
-	}
-	return counter, err
-}
-
-// An objectCounter is a Counter that may count the objects of a JSON array, or objects of
-// several lines, instead of lines.
-type objectCounter interface {
-	// Objects returns the state with which a [stream.Splitter] of objects begins; empty: it is
-	// one of lines.
-	Objects() string
-	// SetObjects makes State have that of a Splitter where the content goes on.
-	SetObjects(state string)
-}
-
-// A blockCounter is a Counter that counts many lines faster than one by one.
-type blockCounter interface {
-	// Lines counts lines, each with its newline, as Line does, adds how to verdicts, and
-	// returns their number. The slice must not be kept.
-	Lines(lines []byte, verdicts *verdicts) int64
-}
-
-// A readingCounter is a Counter that describes how it reads the lines of a file.
-type readingCounter interface{ Reading() Reading }
 
 // A Reading is how the lines of a file are read.
 type Reading struct {
@@ -171,8 +108,8 @@ func (v *verdicts) add(counter Counter, line []byte) {
 
 // addLines counts lines, each with its newline, and returns their number.
 func (v *verdicts) addLines(counter Counter, lines []byte) (n int64) {
-	if blocks, ok := counter.(blockCounter); ok {
-		return blocks.Lines(lines, v)
+	if block, ok := counter.(*lineCounter); ok {
+		return block.lines(lines, v)
 	}
 	for ; len(lines) > 0; n++ {
 		end := bytes.IndexByte(lines, '\n')
@@ -182,10 +119,11 @@ func (v *verdicts) addLines(counter Counter, lines []byte) (n int64) {
 	return n
 }
 
-// flush counts the records that are open.
+// flush counts the records that are open, where the content ends. The state of the counter is then that
+// for the content with which the file grows.
 func (v *verdicts) flush(counter Counter) {
-	if records, ok := counter.(recordCounter); ok {
-		records.Flush(func(verdict Verdict) { v[verdict]++ })
+	if c, ok := counter.(*lineCounter); ok {
+		c.parser.Flush(func(record accesslog.Record, verdict accesslog.Verdict) { v[c.count(record, verdict)]++ })
 	}
 }
 

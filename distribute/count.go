@@ -121,7 +121,9 @@ func (r *fileRead) beginCount(c *fileCount) (err error) {
 		before.keep = 0
 	}
 	c.segment = record.segment
-	c.scan = newFileScan(fileAggregation{c.subscription.aggregation, record.name}, before, record.base, &c.lines)
+	aggregation := c.subscription.aggregation
+	aggregation.file = record.name
+	c.scan = newFileScan(aggregation, before, record.base, &c.lines)
 	switch {
 	case record.malformed() || before.part == c.shipment && before.commits == 0:
 		return &refusal{errMalformed}

@@ -231,11 +231,10 @@ func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 func TestLineOfADayThatIsNotKeptIsExpired(t *testing.T) {
 	t.Parallel()
 	for _, config := range []*CountingConfig{{}, {By: [][]string{{"path"}}}, {Where: `country == "US"`}} {
-		counter, err := newCounting(t, config).Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
+		counter, err := agingAggregation{Aggregation: newCounting(t, config), retention: &retention{oldest: "2026-11-02"}}.Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		counter.(agingCounter).KeepFrom("2026-11-02")
 		got := []Verdict{}
 		for _, line := range []string{"8.8.8.8 2026-11-01", "10.0.0.1 2026-11-01", "no line", "8.8.8.8 2026-11-02"} {
 			got = append(got, counter.Line([]byte(line)))
@@ -295,7 +294,7 @@ func TestFilesOfTextFormatsAreNotSplitIntoObjects(t *testing.T) {
 		counter, err := newCounting(t, &CountingConfig{Format: format}).Begin([]byte(text+"["+object+"]\n"+`{"message":"8.8.8.8 - - [10/Oct/2025:13:55:36 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\""}`+"\n"), "")
 		if err != nil {
 			t.Errorf("%s: %v", format, err)
-		} else if got := counter.(objectCounter).Objects(); got != want {
+		} else if got := counter.(*lineCounter).objects; got != want {
 			t.Errorf("%s: objects %q, want %q", format, got, want)
 		}
 	}

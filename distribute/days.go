@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/distribute/accesslog"
 	"skidway/distribute/cuts"
 )
 
@@ -113,18 +114,26 @@ func (r *retention) refresh(ctx context.Context) error {
 type agingAggregation struct {
 	Aggregation
 	retention *retention
+	file      string // with which it is announced
 }
 
 // Begin implements [Aggregation].
 func (a agingAggregation) Begin(sample []byte, state string) (Counter, error) {
 	counter, err := a.Aggregation.Begin(sample, state)
+	lines, ok := counter.(*lineCounter)
+	if !ok || err != nil {
+		return counter, err
+	}
 	a.retention.mu.Lock()
 	oldest := a.retention.oldest
 	a.retention.mu.Unlock()
-	if aging, ok := counter.(agingCounter); ok && err == nil && oldest != "" {
-		aging.KeepFrom(oldest)
+	if day, err := accesslog.ParseDay(oldest); err == nil {
+		lines.oldest = day
 	}
-	return counter, err
+	if lines.cuts != nil {
+		lines.cuts.Origin.File = a.file
+	}
+	return counter, nil
 }
 
 // account returns the day and the numbers of a cell of the accounts; the day of another cell is

@@ -196,11 +196,13 @@ func (s *fileScan) begin() (err error) {
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
 	s.splitter.PassWhole(func(lines []byte) int64 { return s.verdicts.addLines(s.counter, lines) })
-	if c, ok := s.counter.(objectCounter); ok && c.Objects() != "" {
-		s.splitter.SplitObjects(c.Objects())
-	}
-	if c, ok := s.counter.(readingCounter); ok && s.fresh() {
-		s.reading = c.Reading()
+	if c, ok := s.counter.(*lineCounter); ok {
+		if c.objects != "" {
+			s.splitter.SplitObjects(c.objects)
+		}
+		if s.fresh() {
+			s.reading = c.reading
+		}
 	}
 	s.splitter.SetLongLines(parseLongLines(s.before.long))
 	s.splitter.SetInside(s.inside.bytes, s.inside.tooLong)
@@ -263,8 +265,8 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 
 // state returns the state of the counter where the content goes on.
 func (s *fileScan) state() string {
-	if c, ok := s.counter.(objectCounter); ok {
-		c.SetObjects(s.splitter.ObjectsState())
+	if c, ok := s.counter.(*lineCounter); ok {
+		c.objects = s.splitter.ObjectsState()
 	}
 	return s.counter.State()
 }

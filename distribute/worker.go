@@ -113,7 +113,7 @@ func (w *Worker) AddSubscriber(ctx context.Context, subscriber string, aggregati
 	}
 	w.queues.add(added)
 	w.subscriptions = append(w.subscriptions, &subscription{
-		subscriber: subscriber, aggregation: agingAggregation{aggregation, w.channel.retention(subscriber, aggregation.Settings())},
+		subscriber: subscriber, aggregation: agingAggregation{Aggregation: aggregation, retention: w.channel.retention(subscriber, aggregation.Settings())},
 	})
 	return nil
 }
