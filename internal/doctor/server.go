@@ -32,7 +32,9 @@ func (f *facts) eviction() []Finding {
 		found.Change = set("maxmemory-policy", "noeviction")
 	case policy != "noeviction":
 		found.Level = Warning
-		found.Why = "Redis drops keys that expire when memory is short: no jobs or counts, but rooms, and mailboxes that expire when idle"
+		found.Why = "Redis drops keys that expire when memory is short: no jobs and no counts of logs, but rooms, mailboxes that expire when idle, " +
+			"statistics, and the records of requests with an idempotency key and of writes of statistics: " +
+			"a repeated request can add its jobs twice, and a repeated write can be counted twice"
 		found.Change = set("maxmemory-policy", "noeviction")
 	}
 	return []Finding{found}
@@ -44,15 +46,18 @@ const (
 	memoryProblem = 95
 )
 
+// minMemory is the lowest maxmemory that is proposed.
+const minMemory = 64 << 20
+
 func (f *facts) memory() []Finding {
 	used, limit, system := f.number("used_memory"), f.number("maxmemory"), f.number("total_system_memory")
 	found := Finding{Found: humanSize(used) + " used, maxmemory is " + humanSize(limit)}
-	grow := func(to int64) []string { return set("maxmemory", strconv.FormatInt(max(to, 64<<20)>>20, 10)+"mb") }
 	if limit == 0 {
 		found.Level, found.Found = Warning, humanSize(used)+" used, and no limit is set"
 		found.Why = "a queue that no worker drains grows until the system kills Redis; with a limit, adding jobs fails instead"
-		found.Change = grow(3 * system / 4)
+		found.Change = []string{"set maxmemory to three quarters of the machine's memory, if that is well above what is used"}
 		if system > 0 {
+			found.Change = f.limitMemory(system)
 			found.Found += fmt.Sprintf(" (the machine has %s)", humanSize(system))
 		}
 		return []Finding{found}
@@ -62,12 +67,25 @@ func (f *facts) memory() []Finding {
 	if share >= memoryWarning {
 		found.Level = Warning
 		found.Why = fmt.Sprintf("%d%% are used: when all is, no job can be added", share)
-		found.Change = append(grow(2*limit), "or find what fills it: skidway queues list; redis-cli --bigkeys")
+		found.Change = append(f.limitMemory(max(2*limit, 2*used, minMemory)), "or find what fills it: skidway queues list; redis-cli --bigkeys")
 	}
 	if share >= memoryProblem {
 		found.Level = Problem
 	}
 	return []Finding{found}
+}
+
+// limitMemory returns the lines that set maxmemory to a size, or to three quarters of the
+// machine's memory if that is less. Where memory would be short with it, it returns what to do
+// first: a Redis that uses more than its limit adds no jobs.
+func (f *facts) limitMemory(size int64) []string {
+	if system := f.number("total_system_memory"); system > 0 {
+		size = min(size, 3*system/4)
+	}
+	if 100*f.number("used_memory") >= memoryWarning*size {
+		return []string{"first free memory or use a larger machine; then set maxmemory to three quarters of the machine's memory"}
+	}
+	return set("maxmemory", strconv.FormatInt(size>>20, 10)+"mb")
 }
 
 func (f *facts) connections() []Finding {

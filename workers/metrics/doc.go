@@ -35,7 +35,7 @@
 //
 // With [Metrics.Enqueue] as middleware of the client:
 //
-//	skidway_jobs_enqueued_total
+//	skidway_jobs_enqueued_total    jobs that were added, not those that an earlier call has added
 //
 // # Queues
 //
@@ -54,6 +54,21 @@
 //	skidway_queues_up                          0 if the queues could not be read
 //
 // A metric whose source could not be read is omitted.
+//
+// # Log channels
+//
+// The command skidway worker also exports the metrics of the log channels that its configuration
+// names, read from Redis at each scrape:
+//
+//	skidway_log_lines_total{channel,subscriber,result}  counted, unknown_country, filtered, expired, unparsable
+//	skidway_log_bytes_total{channel,subscriber}         of uncompressed content
+//	skidway_log_files_total{channel,subscriber}         counted in whole or in part
+//	skidway_log_files_pending{channel,subscriber}       announced, and not counted yet
+//	skidway_log_window_bytes{channel}                   that files may take up in Redis
+//	skidway_log_window_used_bytes{channel}              that they do
+//	skidway_log_channel_up{channel}                     0 if it could not be read
+//
+// # Names
 //
 // Kinds and queues beyond the first thousand have the name "other".
 package metrics

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,15 +115,13 @@ func (m *Metrics) collectPools(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(m.maxUnrecorded, prometheus.GaugeValue, float64(limit))
 }
 
-// Enqueue is middleware for the configuration of the client.
+// Enqueue is middleware for the configuration of the client. It counts the jobs that a call has
+// added, also those that are not confirmed, but none that an earlier call has added.
 func (m *Metrics) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, jobs)
 	for i := range jobs {
-		if results[i].Err == nil {
-			name := jobs[i].Options.Queue
-			if name == "" {
-				name = queue.DefaultQueue
-			}
+		if results[i].ID != "" && !results[i].Repeated {
+			name, _, _ := strings.Cut(results[i].ID, ":") // args may have a queue that the options have not
 			m.enqueued.With(m.labels(name, jobs[i].Args.Kind())).Inc()
 		}
 	}
