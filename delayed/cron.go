@@ -18,6 +18,11 @@ const (
 	// grace has at least 20 s left then.
 	renewGrace = 10 * time.Second
 
+	// maxCronBackoff is the maximal pause of a [Cron] after an error of Redis. A full
+	// Redis refuses to fire schedules, but records the check before that. The checks
+	// must follow within the grace, or times that come meanwhile would be missed.
+	maxCronBackoff = 10 * time.Second
+
 	// maxUnreadable bounds the schedules of a queue that a watch remembers as
 	// unreadable. A queue has at most as many schedules.
 	maxUnreadable = 1000
@@ -45,7 +50,7 @@ type Cron struct {
 // added later. A nil config means the defaults.
 func NewCron(client *queue.Client, config *Config, queues ...*queue.PoolQueue) *Cron {
 	conf := config.withDefaults()
-	c := &Cron{conf.Name, conf.Logger, newQueueLoops(client, conf, "schedules may fire late")}
+	c := &Cron{conf.Name, conf.Logger, newQueueLoops(client, conf, maxCronBackoff, "schedules may fire late")}
 	for _, q := range queues {
 		c.Add(q)
 	}

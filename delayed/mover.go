@@ -10,6 +10,9 @@ import (
 	"skidway/queue"
 )
 
+// maxMoverBackoff is the maximal pause of a [Mover] after an error of Redis.
+const maxMoverBackoff = 30 * time.Second
+
 // Config configures a [Mover] or a [Cron]. The zero value is ready to use.
 type Config struct {
 	// Name identifies the Mover or Cron in Redis. It must be random and never be
@@ -54,7 +57,7 @@ type Mover struct {
 // later. A nil config means the defaults.
 func NewMover(client *queue.Client, config *Config, queues ...*queue.PoolQueue) *Mover {
 	c := config.withDefaults()
-	m := &Mover{c.Name, newQueueLoops(client, c, "delayed jobs wait")}
+	m := &Mover{c.Name, newQueueLoops(client, c, maxMoverBackoff, "delayed jobs wait")}
 	for _, q := range queues {
 		m.Add(q)
 	}

@@ -37,10 +37,8 @@ const (
 	maxTurn = 2 * maxYield
 )
 
-// newRedisBackoff returns the pauses after errors of Redis.
-func newRedisBackoff() rdb.Backoff {
-	return rdb.Backoff{First: 100 * time.Millisecond, Max: 30 * time.Second}
-}
+// firstBackoff is the pause after the first error of Redis in a row.
+const firstBackoff = 100 * time.Millisecond
 
 // A step does a bounded part of what is due in one queue, and returns the wait until
 // the next step: zero if more is due, noTime if nothing will be.
@@ -87,6 +85,7 @@ type queueLoop struct {
 type queueLoops struct {
 	client  *queue.Client
 	config  Config
+	backoff rdb.Backoff   // the pauses of each loop after errors of Redis
 	failure string        // what an error of Redis means, for the log
 	changed chan struct{} // has a buffer of one; received from when the first step may be earlier
 
@@ -99,9 +98,10 @@ type queueLoops struct {
 	started  sync.WaitGroup  // a goroutine for each step, and the watch
 }
 
-func newQueueLoops(client *queue.Client, config Config, failure string) *queueLoops {
+func newQueueLoops(client *queue.Client, config Config, maxBackoff time.Duration, failure string) *queueLoops {
 	return &queueLoops{
 		client: client, config: config, failure: failure,
+		backoff: rdb.Backoff{First: firstBackoff, Max: maxBackoff},
 		changed: make(chan struct{}, 1), loops: map[string]*queueLoop{},
 	}
 }
@@ -113,7 +113,7 @@ func (l *queueLoops) add(name string, q *queue.PoolQueue, step step) {
 	if l.loops[name] != nil {
 		return
 	}
-	loop := &queueLoop{name: name, queue: q, step: step, backoff: newRedisBackoff(), place: -1}
+	loop := &queueLoop{name: name, queue: q, step: step, backoff: l.backoff, place: -1}
 	l.loops[name] = loop
 	l.startLocked(loop)
 }

@@ -259,6 +259,28 @@ func TestMoverGoesOnAfterErrorsWithGrowingPauses(t *testing.T) {
 	})
 }
 
+// A full Redis refuses to fire for as long as it is full. Times that come meanwhile
+// must be late, not missed.
+func TestCronChecksWithinItsGraceAfterErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("q", func(context.Context) (time.Duration, error) { return 0, errors.New("OOM") })
+		c := NewCron(nil, &Config{Logger: slog.New(slog.DiscardHandler), NoSignals: true})
+		c.loops.add(f.name, nil, f.step)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_ = c.Run(ctx)
+		asked := f.times()
+		if len(asked) < 100 {
+			t.Fatalf("asked %d times in an hour", len(asked))
+		}
+		for i := 1; i < len(asked); i++ {
+			if pause := asked[i] - asked[i-1]; pause > lateGrace-renewGrace {
+				t.Fatalf("pause %d took %s, want at most %s", i, pause, lateGrace-renewGrace)
+			}
+		}
+	})
+}
+
 func TestQueuesComeAndGoWhileTheMoverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newFake("first", nextIn(time.Second, true)), newFake("second", nextIn(time.Second, true))

@@ -195,6 +195,23 @@ func TestFollowingDoesNotSpinWhenTheHashWasLost(t *testing.T) {
 		func(ctx context.Context, k talk) error { return k.WaitFrom(ctx, "bob", "ann", 0) })
 }
 
+// The pages before the unread message have only messages of the reader.
+func TestPeekEndsAlthoughItsIdIsOfAnEarlierConversation(t *testing.T) {
+	on.Backends(t, func(t *testing.T, k talk) {
+		k.send("ann", "one")
+		for range 3 {
+			k.send("bob", strings.Repeat("x", 65_000))
+		}
+		k.send("ann", "five")
+		k.ack("bob", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		page, err := k.Peek(ctx, "bob", "ann", 50, 0)
+		chattest.WantErr(t, err, nil)
+		wantPage(t, page, 1, 5, "five")
+	})
+}
+
 func TestConversationNeverExpiresOnceSomethingWasSent(t *testing.T) {
 	on.AllBackends(t, func(t *testing.T, k talk) {
 		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", time.Minute), nil)

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,7 +43,7 @@ func (c *Client) Read(ctx context.Context, me, peer string, limit int) (Page, er
 // has yet, which is from a conversation that was deleted since.
 func (c *Client) Peek(ctx context.Context, me, peer string, after uint64, limit int) (Page, error) {
 	return c.unread(me, peer, func(to uint64) (rdb.Reply, error) {
-		return c.run(ctx, peekScript, me, peer, me, store.PageLimit(limit), idText(max(after, to)))
+		return c.run(ctx, peekScript, me, peer, me, store.PageLimit(limit), idText(cmp.Or(to, after)))
 	})
 }
 

@@ -43,7 +43,7 @@ func TestScriptsOfConversations(t *testing.T) {
 				},
 			},
 			{
-				Name: "read", Run: readScript.Do, Missing: "nochat",
+				Name: "read", Run: readScript.Do, Missing: "nochat", Full: true,
 				Case: c{Args: "2 bob 9 tok", Want: "ok 3 2 0 3 1-0 3-0", Then: []string{"HMGET $1 cursor2 read2 = 3 2"}},
 				Cases: []c{
 					{Name: "by the first of the pair", Args: "1 ann 9 tok", Want: "ok 3 1 0 3 2-0", Then: []string{"HMGET $1 cursor1 read1 = 3 1"}},
@@ -64,7 +64,7 @@ func TestScriptsOfConversations(t *testing.T) {
 				},
 			},
 			{
-				Name: "ack", Run: ackScript.Do, Missing: "nochat",
+				Name: "ack", Run: ackScript.Do, Missing: "nochat", Full: true,
 				Case: c{Args: "2 1", Want: "ok 1", Then: []string{"HMGET $1 cursor2 read2 last = 1 1 3"}},
 				Cases: []c{
 					{Name: "last message", Args: "2 3", Want: "ok 3", Then: []string{"HMGET $1 cursor2 read2 = 3 2"}},

@@ -282,19 +282,37 @@ func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
 	g, ctx := newFixture(db), t.Context()
-	create(t, g, "c", group.Channel, "ann")
-	for i := range uint64(3) {
-		send(t, g, "c", "bob", strings.Repeat("x", 100_000), i+1)
+	chats := []string{"away", "unknown", "unlimited"}
+	for _, id := range chats {
+		create(t, g, id, group.Channel, "ann")
+		if id != "unlimited" {
+			setLimits(t, g, id, group.Limits{Bytes: 250_000, Away: time.Minute})
+		}
+		for i := range uint64(4) {
+			send(t, g, id, "bob", strings.Repeat("x", 100_000), i+1)
+		}
+		away(t, g, id, "ann", time.Hour)
+		if err := db.HDel(ctx, db.Prefix()+":chat:{"+id+"}", "first").Err(); err != nil { // as after an acknowledgement
+			t.Fatal(err)
+		}
 	}
-	away(t, g, "c", "ann", time.Hour) // it was not here for a while
+	// An earlier release did not record visits.
+	if err := db.Del(ctx, db.Prefix()+":chat:{unknown}:seen").Err(); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.ConfigSet(ctx, "maxmemory", "1mb").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{
-		chattest.ErrorOf(g.Pending(ctx, "c", "ann", 0, 0)),
-		chattest.ErrorOf(g.PendingAll(ctx, "ann", 0)),
-		chattest.ErrorOf(g.Ack(ctx, "c", "ann", 3)),
-	} {
-		chattest.WantErr(t, err, nil)
+	for _, id := range chats {
+		for _, err := range []error{
+			chattest.ErrorOf(g.Pending(ctx, id, "ann", 0, 0)),
+			chattest.ErrorOf(g.PendingAll(ctx, "ann", 0)),
+			chattest.ErrorOf(g.Ack(ctx, id, "ann", 4)),
+		} {
+			chattest.WantErr(t, err, nil)
+		}
+		if got := info(t, g, id); got.Kept != 0 || got.Members != 1 {
+			t.Errorf("chat %s: got %+v", id, got)
+		}
 	}
 }

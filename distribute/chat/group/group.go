@@ -46,7 +46,8 @@ var (
 //	chat:{ID}            hash    v (format version, 1), kind, last and oldest id, created (ms), token (of the creation),
 //	                             big (id of the newest message above 16 KiB), sent (bytes of all messages ever),
 //	                             limits ("messages bytes age-ms away-ms"), first ("id before time" of the oldest
-//	                             message, once it was a big one and limits were applied)
+//	                             message, once it was a big one and limits were applied),
+//	                             grace (ms until which no member is dropped because all were away)
 //	chat:{ID}:log        stream  entry N-0 is message N: sender, body, time (ms), type, url,
 //	                             before (bytes of all messages before it)
 //	chat:{ID}:cursors    zset    member → id of the last acknowledged message

@@ -33,7 +33,9 @@ type Limits struct {
 
 	// Away is for how long a member may neither read nor send (see
 	// [Member].Seen). The next call of any client then ends its membership, as
-	// [Client.Leave] does. At least [MinAway].
+	// [Client.Leave] does. At least [MinAway]. If all members were away for that
+	// long, as after an outage of Redis, that call starts a minute in which no
+	// member is dropped; they are dropped after it if none of them came back.
 	Away time.Duration
 }
 
@@ -78,7 +80,7 @@ func parseLimits(note string) (l Limits) {
 
 // SetLimits replaces all limits of a chat, and drops the messages beyond them, in
 // several steps if there are many. A chat between people ends when all of its
-// members were away for too long.
+// members were away for too long, see [Limits].Away.
 func (g *Client) SetLimits(ctx context.Context, id string, limits Limits) error {
 	if err := g.check("chat", id); err != nil {
 		return err

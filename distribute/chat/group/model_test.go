@@ -25,6 +25,7 @@ type model struct {
 	cursors map[string]uint64
 	seen    map[string]time.Time
 	limits  group.Limits
+	grace   time.Time // until when no member is dropped
 }
 
 // A modelMessage is one whose body begins with its id.
@@ -65,12 +66,8 @@ func (m *model) bytes() (sum uint64) {
 // enforce does what limits want by now, and reports whether the chat ends with
 // that or has ended before.
 func (m *model) enforce(now time.Time) (ended bool) {
-	for name, seen := range m.seen {
-		if m.limits.Away > 0 && now.Sub(seen) >= m.limits.Away {
-			m.leave(name)
-		}
-	}
 	if m.limits.Away > 0 {
+		m.dropAway(now)
 		m.clean()
 	}
 	m.limit(now)
@@ -101,9 +98,10 @@ func (m *model) send(name string, bytes int, now time.Time) error {
 	}
 	m.last++
 	m.kept = append(m.kept, modelMessage{m.last, uint64(bytes), now})
+	m.limit(now)
 	if member {
 		m.seen[name] = now
-		if cursor == m.last-1 {
+		if cursor == m.last-1 || m.kept[0].id == m.last {
 			m.cursors[name] = m.last
 			m.clean()
 		}

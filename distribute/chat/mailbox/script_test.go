@@ -88,7 +88,7 @@ func TestScriptsOfMailboxes(t *testing.T) {
 				},
 			},
 			{
-				Name: "set_limits", Run: setLimitsScript.Do,
+				Name: "set_limits", Run: setLimitsScript.Do, Full: true,
 				Case: c{Args: "2 5000 refuse 0", Want: "ok 0 1", Then: []string{"HMGET $1 messages bytes full idle = 2 5000 refuse 0", "XLEN $2 = 3"}},
 				Cases: []c{
 					{Name: "box is new", Given: []string{"DEL $1 $2 $4"}, Want: "ok 0 1", Then: []string{"HMGET $1 v last = 1 0", "HGET $1 born > 1700000000000000"}},

@@ -101,7 +101,7 @@ func TestScriptsOfRooms(t *testing.T) {
 				},
 			},
 			{
-				Name: "read", Run: readScript.Do, Missing: "noroom",
+				Name: "read", Run: readScript.Do, Missing: "noroom", Full: true,
 				Case: c{Args: "bob '' after 0 9", Want: "ok " + about + "0 1-0 2-0 ''", Then: []string{"ZSCORE $3 bob > 1700000000000"}},
 				Cases: []c{
 					wrongKey("bob wrong after 0 9"), past,

@@ -108,7 +108,10 @@ func createChat(a *cli.App, c *cobra.Command, g *group.Client, id, as string, op
 		if err != nil {
 			return err
 		}
-		if len(content.Body) > chat.MaxBody { // the chat would exist when Send refuses it
+		switch size := len(content.Body); { // the chat would exist when Send refuses it
+		case size == 0:
+			return cli.WrongUsage("MESSAGE is empty: leave it out to send none")
+		case size > chat.MaxBody:
 			return cli.WrongUsage("MESSAGE has more than %d bytes", chat.MaxBody)
 		}
 		first = content

@@ -251,7 +251,7 @@ func mailCount(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.PrintWord(output.Word, cli.Digits(n), cli.Object{{Key: "box", Value: args[0]}, {Key: "unread", Value: n}})
+		return a.PrintWord(output.Word, strconv.FormatUint(n, 10), cli.Object{{Key: "box", Value: args[0]}, {Key: "unread", Value: n}})
 	})
 }
 

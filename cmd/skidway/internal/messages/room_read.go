@@ -3,6 +3,7 @@ package messages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -138,8 +139,10 @@ func join(all, page room.Page, forward bool) room.Page {
 	return page
 }
 
-// follow prints page by page, and waits for more.
+// follow prints page by page, and waits for more. If Redis comes back without its
+// newest messages, as after a failover, it goes on after the last message that is left.
 func (r *roomReader) follow(ctx context.Context, since uint64) error {
+	begun := false // the room once had the position since
 	take := func(ctx context.Context) error {
 		news, err := r.room.Read(ctx, r.pass, since, 0)
 		if err != nil {
@@ -148,10 +151,27 @@ func (r *roomReader) follow(ctx context.Context, since uint64) error {
 		if err := r.printPage(roomLines(news)); err != nil {
 			return fmt.Errorf("read on with --since %d: %w", since, err)
 		}
-		since = news.Position
+		since, begun = news.Position, true
 		return nil
 	}
-	return r.Follow(ctx, take, func(ctx context.Context) error { return r.room.Wait(ctx, r.pass, since) })
+	wait := func(ctx context.Context) error { return r.room.Wait(ctx, r.pass, since) }
+	resume := func(step func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			err := step(ctx)
+			var invalid *chat.InvalidError
+			if !begun || !errors.As(err, &invalid) || invalid.Field != "position" {
+				return err
+			}
+			newest, err := r.room.History(ctx, r.pass, &room.HistoryOptions{Limit: 1})
+			if err != nil {
+				return err
+			}
+			r.Console.Notice("position %d is no longer in the room: Redis has lost messages; reading on after %d", since, newest.Position)
+			since = newest.Position
+			return nil
+		}
+	}
+	return r.Follow(ctx, resume(take), resume(wait))
 }
 
 // typeRetraction is the type of retractions in CSV.

@@ -2,7 +2,7 @@
 -- ARGV[1] the reader, '1' or '2'  ARGV[2] id of the last message read
 -- Returns {'ok', cursor}
 --         {'ahead', last}: no message has this id yet
--- @include opened_pair
+-- @include opened_pair when_full
 
 local cursor, to = chat['cursor' .. caller], tonumber(ARGV[2])
 if to > chat.last then chat.last = math.max(chat.last, math.min(newest(), exact)) end

@@ -4,7 +4,7 @@
 -- last 32 reads can be repeated
 -- Returns {'ok', total, unread, more, to, entries}: as peek.lua;
 --         unread is the number before this read
--- @include opened_pair
+-- @include opened_pair when_full
 
 local reads = redis.call('HGET', HASH, 'reads' .. caller) or ''
 local from, up_to, before = chat['cursor' .. caller], exact, chat['read' .. caller]

@@ -26,7 +26,7 @@ end
 -- message that is not small, sent the number of bytes ever sent. The hash has these
 -- because reading an entry copies it: 3 ms for a body of 1 MiB.
 local function open()
-  local f = redis.call('HMGET', HASH, 'v', 'kind', 'last', 'oldest', 'created', 'big', 'sent', 'limits', 'first')
+  local f = redis.call('HMGET', HASH, 'v', 'kind', 'last', 'oldest', 'created', 'big', 'sent', 'limits', 'first', 'grace')
   if not f[1] and redis.call('EXISTS', HASH) == 0 then return nil, {'nochat'} end
   local refusal = refused_format(f[1])
   if refusal then return nil, refusal end
@@ -38,6 +38,7 @@ local function open()
   local chat = {
     kind = f[2], last = last, oldest = math.min(whole(f[4] or ''), last + 1), created = f[5] or '0',
     big = whole(f[6] or ''), sent = whole(f[7] or ''), limits = limits, first = f[9],
+    grace = whole(f[10] or ''),
   }
   if limits then
     drop_away(chat)
@@ -70,14 +71,19 @@ local function drop_before(chat, keep)
   return chat.oldest < keep and 1 or more
 end
 
+-- first_unread returns the id of the first message that a member has not
+-- acknowledged, or 0 if there are no members.
+local function first_unread()
+  local low = redis.call('ZRANGE', CURSORS, 0, 0, 'WITHSCORES')[2]
+  return low and whole(low) + 1 or 0
+end
+
 -- clean drops messages that every member has acknowledged, or that exceed the
 -- limits. A chat with neither members nor limits keeps all messages. It returns 1
 -- or 0 as drop_before does.
 local function clean(chat)
   local keep = chat.limits and first_allowed(chat) or 0
-  local low = redis.call('ZRANGE', CURSORS, 0, 0, 'WITHSCORES')[2]
-  if low then keep = math.max(keep, whole(low) + 1) end
-  return drop_before(chat, keep)
+  return drop_before(chat, math.max(keep, first_unread()))
 end
 
 -- enforce drops messages that exceed the limits. If members may have been dropped,

@@ -6,6 +6,7 @@
 local max_probed = 65536 -- bytes that one call reads after the first entry
 local max_foreign = 16 -- entries without size and time that probe reads in a row
 local max_members = 100 -- members that one call drops
+local grace_ms = 60000 -- time that members have if all of them were away for too long
 
 -- probe reads the first message from an id on. It returns the number of bytes of
 -- all messages before it, the time it was sent, and the number of bytes that probe
@@ -37,7 +38,8 @@ local function probe_oldest(chat)
   local bytes
   before, time, bytes = probe(chat.oldest)
   if bytes > 16384 and time >= 0 and time < math.huge then
-    redis.call('HSET', HASH, 'first', int(chat.oldest) .. ' ' .. int(before) .. ' ' .. int(time))
+    -- A full Redis can be read, too: then the next call reads the message again.
+    redis.pcall('HSET', HASH, 'first', int(chat.oldest) .. ' ' .. int(before) .. ' ' .. int(time))
   end
   return before, time, bytes
 end
@@ -88,6 +90,23 @@ local function first_allowed(chat)
   return low + 1
 end
 
+-- grace reports whether no member may be dropped now. If the last visits of all
+-- members are before long_ago, Redis may have been down, or its clock may have jumped.
+-- Then no member is dropped for grace_ms. If none of them visits the chat meanwhile,
+-- it is abandoned, and the next call drops them.
+local function grace(chat, long_ago)
+  local now, start = clock_ms(), chat.grace - grace_ms
+  local begun = start <= now -- else the clock went back
+  if begun and now < chat.grace then return true end
+  if redis.call('ZCOUNT', SEEN, '-inf', long_ago) < redis.call('ZCARD', CURSORS) then return false end
+  local latest = whole(redis.call('ZRANGE', SEEN, -1, -1, 'WITHSCORES')[2])
+  if begun and latest < start then return false end
+  chat.grace = now + grace_ms
+  redis.call('HDEL', HASH, '') -- a write, so that a full Redis accepts HSET
+  redis.call('HSET', HASH, 'grace', int(chat.grace))
+  return true
+end
+
 -- drop_away removes members whose last visit is too long ago, and sets chat.more if
 -- it removed as many as one call may.
 local function drop_away(chat)
@@ -99,11 +118,11 @@ local function drop_away(chat)
     for _, member in ipairs(redis.call('ZRANGE', CURSORS, 0, max_members - 1)) do
       visits[#visits + 1], visits[#visits + 2] = int(clock_ms()), member
     end
-    redis.call('ZADD', SEEN, 'NX', unpack(visits))
+    redis.pcall('ZADD', SEEN, 'NX', unpack(visits)) -- a full Redis can be read, too
   end
   local long_ago = int(clock_ms() - chat.limits.away)
   local away = redis.call('ZRANGEBYSCORE', SEEN, '-inf', long_ago, 'LIMIT', 0, max_members)
-  if #away == 0 then return end
+  if #away == 0 or grace(chat, long_ago) then return end
   redis.call('ZREM', CURSORS, unpack(away))
   redis.call('ZREM', SEEN, unpack(away))
   chat.more = #away == max_members

@@ -14,12 +14,11 @@ if not id then return failure end
 chat.last, chat.sent = id, chat.sent + #ARGV[1] + #ARGV[2] + #ARGV[3] + #ARGV[4]
 redis.call('HSET', HASH, 'last', int(id), 'sent', int(chat.sent))
 if #ARGV[2] > small then redis.call('HSET', HASH, 'big', int(id)) end
+enforce(chat)
 -- The cursor of a sender without unread messages moves past the own message.
 -- Otherwise all messages would be kept for a member that sends and never reads.
-if cursor and cursor >= id - 1 then
+if cursor and math.max(cursor, chat.oldest - 1) >= id - 1 then
   redis.call('ZADD', CURSORS, int(id), ARGV[1])
-  clean(chat)
-else
-  enforce(chat)
+  drop_before(chat, first_unread())
 end
 return {'ok', 0, int(id)}

@@ -2,7 +2,7 @@
 -- ARGV[1] limits in the format of limits.lua, or '' for none
 -- ARGV[2] the limits that are replaced, in the same format; or none: any limits
 -- Returns {'ok', more, set}: set is 0 if other limits hold, and nothing is changed
--- @include opened_chat
+-- @include opened_chat when_full
 
 local limits, expected = unpack(ARGV)
 local before = redis.call('HGET', HASH, 'limits') or ''

@@ -87,23 +87,27 @@ func ParseEntries(value any) []redis.XMessage {
 }
 
 // The size of a message is unknown until it is read. So a page begins with few
-// messages, reads twice as many each time, up to MaxRead, and ends once it has
+// messages, reads twice as many each time, up to maxUnknownRead, and ends once it has
 // PageBytes. One reply of Redis then has at most 4 bodies of the maximum size
-// (1.2 ms, measured), or MaxRead after small ones.
+// (1.2 ms, measured), or maxUnknownRead after small ones. Where all messages are known
+// to be small, MaxRead are read each time.
 const (
 	PageBytes = chat.MaxBody
 	FirstRead = 4
 	MaxRead   = 64
+
+	maxUnknownRead = 16
 )
 
 // ReadLog reads a page of a log without a script, which would have to copy each
 // body (5 times slower for messages of 100 bytes, 20 times for 1 MiB). It reads
-// ahead entries first, then up to twice as many each time, but few after large
-// ones, until it has limit entries or maxBytes. command reads n entries after the
+// ahead entries first, [FirstRead] where large ones may follow, or else [MaxRead]. Then
+// it reads up to twice as many each time, but few after large ones, until it has limit
+// entries or maxBytes. command reads n entries after the
 // id last, which is "" at first.
 func ReadLog(ctx context.Context, db *rdb.DB, ahead, limit, maxBytes int, command func(last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
 	var entries []redis.XMessage
-	last, total := "", 0
+	last, total, maxAhead := "", 0, max(ahead, maxUnknownRead)
 	for len(entries) < limit && total < maxBytes {
 		want := min(ahead, limit-len(entries))
 		var page []redis.XMessage
@@ -127,7 +131,7 @@ func ReadLog(ctx context.Context, db *rdb.DB, ahead, limit, maxBytes int, comman
 			break
 		}
 		total += bytes
-		ahead = min(2*ahead, MaxRead)
+		ahead = min(2*ahead, maxAhead)
 		if bytes > PageBytes/FirstRead {
 			ahead = FirstRead
 		}

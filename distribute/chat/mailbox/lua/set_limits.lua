@@ -5,7 +5,7 @@
 -- ARGV[5…8] the limits that are replaced, in the same format; or none: any limits
 -- Returns {'ok', more, set}: more is 1 if there is more to drop: call again; set is 0
 --         if other limits hold, and nothing is changed
--- @include opened_box
+-- @include opened_box when_full
 
 local before = {int(box.messages), int(box.bytes), box.full, int(box.idle)}
 -- hold reports whether the limits are those in ARGV from this index on.

@@ -8,7 +8,7 @@
 --         position, or ''
 --         {'ahead', last}: no entry has this position yet
 --         {'notinroom'}
--- @include opened_room
+-- @include opened_room when_full
 
 if not present(room, ARGV[1]) then return {'notinroom'} end
 local forward, from = ARGV[3] == 'after', tonumber(ARGV[4])
