@@ -178,8 +178,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	})
 	worked, err := worker.Work(ctx)
 	result.Problems = worked.Problems
-	var abandoned *AbandonedError
-	if errors.As(err, &abandoned) {
+	if _, ok := errors.AsType[*AbandonedError](err); ok {
 		err = nil // each of those files has its own error
 	}
 	if err != nil {

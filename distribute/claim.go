@@ -35,8 +35,7 @@ func (c *Channel) announce(ctx context.Context, shipper string, a announcement) 
 	}
 	err = c.db.Retry(ctx, func() error {
 		_, err := c.chat.Send(ctx, c.chatID(), shipper, chat.Content{Body: body})
-		var lost *rdb.OutcomeUnknownError
-		if errors.As(err, &lost) {
+		if lost, ok := errors.AsType[*rdb.OutcomeUnknownError](err); ok {
 			return lost.Err
 		}
 		return err

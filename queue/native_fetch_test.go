@@ -216,8 +216,7 @@ func TestNoJobIsLostWithAReplyToANativeFetch(t *testing.T) {
 			proxy.DropReply(step + 1)
 			for end := soon(t); len(held) < 20; {
 				fetched, err := l.Fetch(end, someJobs)
-				var unknown *rdb.OutcomeUnknownError
-				if errors.As(err, &unknown) {
+				if _, ok := errors.AsType[*rdb.OutcomeUnknownError](err); ok {
 					fetched, err = l.Reread(end, restarts(l), held, 1<<20)
 				}
 				if err != nil && end.Err() != nil {

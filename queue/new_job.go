@@ -340,8 +340,7 @@ func (o *Options) then() ([]byte, error) {
 	}
 	text, err := json.Marshal(o.Then)
 	if err != nil {
-		var wrapped *json.MarshalerError
-		if errors.As(err, &wrapped) {
+		if wrapped, ok := errors.AsType[*json.MarshalerError](err); ok {
 			err = wrapped.Unwrap()
 		}
 		return nil, fmt.Errorf("then: %w", err)

@@ -289,8 +289,7 @@ func Operations(ctx context.Context, c *Client, ids ...string) (all []Operation,
 			return nil, err
 		}
 		op, err := q.Operate(ctx, Operation{ID: id, Queue: name}, OperationCall{Do: "show"})
-		var format *FormatError
-		if errors.As(err, &format) {
+		if _, ok := errors.AsType[*FormatError](err); ok {
 			op.Refused, err = err.Error(), nil
 		}
 		if err != nil {

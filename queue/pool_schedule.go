@@ -118,10 +118,7 @@ func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record strin
 // ResumeSchedule for users.
 func (q *PoolQueue) PauseSchedule(ctx context.Context, name, ifVersion string, paused bool, next func(s CronSchedule, after time.Time) (time.Time, error)) error {
 	for {
-		stored, err := existingSchedule(ctx, q, name)
-		if err == nil {
-			err = checkVersion(ctx, q, name, stored, ifVersion)
-		}
+		stored, err := existingSchedule(ctx, q, name, ifVersion)
 		if err != nil {
 			return err
 		}
@@ -321,7 +318,7 @@ func (q *PoolQueue) readSchedules(ctx context.Context, names []string, infos []C
 
 // Schedule returns a schedule with its version. The error is [ErrNoSchedule] if there is none.
 func (q *PoolQueue) Schedule(ctx context.Context, name string) (info CronScheduleInfo, err error) {
-	stored, err := existingSchedule(ctx, q, name)
+	stored, err := existingSchedule(ctx, q, name, "")
 	if err == nil {
 		info = scheduleInfo(q, name, stored.record, stored.due, stored.fired)
 		info.Version, err = versionOf(ctx, q, name, stored)
@@ -334,10 +331,7 @@ func (q *PoolQueue) Schedule(ctx context.Context, name string) (info CronSchedul
 // may be empty as in [CronSchedule].
 func (q *PoolQueue) RemoveSchedule(ctx context.Context, name, ifVersion string) error {
 	for {
-		stored, err := existingSchedule(ctx, q, name)
-		if err == nil {
-			err = checkVersion(ctx, q, name, stored, ifVersion)
-		}
+		stored, err := existingSchedule(ctx, q, name, ifVersion)
 		if err != nil {
 			return err
 		}
@@ -355,10 +349,7 @@ func (q *PoolQueue) RemoveSchedule(ctx context.Context, name, ifVersion string) 
 // empty as in [CronSchedule].
 func (q *PoolQueue) RunSchedule(ctx context.Context, name, ifVersion string) (id string, err error) {
 	for token := rand.Text(); ; {
-		stored, err := existingSchedule(ctx, q, name)
-		if err == nil {
-			err = checkVersion(ctx, q, name, stored, ifVersion)
-		}
+		stored, err := existingSchedule(ctx, q, name, ifVersion)
 		if err != nil {
 			return "", err
 		}

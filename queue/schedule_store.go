@@ -102,11 +102,14 @@ func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 	return full, nil
 }
 
-// existingSchedule is readSchedule for one that must be there.
-func existingSchedule(ctx context.Context, q *PoolQueue, name string) (storedSchedule, error) {
+// existingSchedule is readSchedule for one that must be there, with the version ifVersion.
+func existingSchedule(ctx context.Context, q *PoolQueue, name, ifVersion string) (storedSchedule, error) {
 	stored, err := readSchedule(ctx, q, name)
 	if err == nil && stored.record == "" {
 		err = fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+	}
+	if err == nil {
+		err = checkVersion(ctx, q, name, stored, ifVersion)
 	}
 	return stored, err
 }

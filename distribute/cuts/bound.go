@@ -13,11 +13,6 @@ func (s Settings) Bound(g Group) int {
 
 func canBeOther(d Dimension) bool { return !d.Kind.isTime() }
 
-// HasBound reports whether a group may have a bound.
-func (s Settings) HasBound() bool {
-	return slices.ContainsFunc(s.Cuts, func(c Cut) bool { return slices.ContainsFunc(c, canBeOther) })
-}
-
 // Groups returns the groups with the same cells as a group, one for each series of the measures,
 // that of the requests first. A group of no cut is alone.
 func (s Settings) Groups(g Group) []Group {

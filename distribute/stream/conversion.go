@@ -141,8 +141,7 @@ var knownDamage = []error{io.ErrUnexpectedEOF, ErrRatio, inflate.ErrChecksum}
 // appendDamage appends a frame that describes damage, for parseDamage.
 func appendDamage(frames []byte, err error) []byte {
 	codec, text := "", err.Error()
-	var corrupt *CorruptError
-	if errors.As(err, &corrupt) {
+	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 		codec, text = corrupt.Codec, corrupt.Err.Error()
 		for _, known := range knownDamage {
 			if errors.Is(corrupt.Err, known) {

@@ -60,8 +60,7 @@ func (f localFile) Stat() (int64, time.Time, error) {
 // PlainError returns an error of package os without operation and path, for a
 // caller that names the file itself.
 func PlainError(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err
 	}
 	return err

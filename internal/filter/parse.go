@@ -52,8 +52,7 @@ func Parse(text string, schema Schema) (*Filter, error) {
 	}
 	tree, err := parser.Parse(text)
 	if err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*file.Error](err); ok {
 			return nil, refuse(at.Location, "%s", at.Message)
 		}
 		return nil, &Error{1, err.Error()}

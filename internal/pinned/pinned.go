@@ -10,13 +10,26 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"time"
 )
+
+// Main reads the flags of a generator, and runs it until it ends or is interrupted.
+func Main(generate func(context.Context) error) {
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := generate(ctx)
+	if stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
 
 // fetchTimeout bounds a download.
 const fetchTimeout = 5 * time.Minute

@@ -15,8 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -39,14 +37,7 @@ var source = pinned.Package{
 
 func main() {
 	dir := flag.String("dir", filepath.FromSlash("distribute/geo/data"), "folder to write "+output+" to")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := generate(ctx, filepath.Join(*dir, output)); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		stop()
-		os.Exit(1)
-	}
+	pinned.Main(func(ctx context.Context) error { return generate(ctx, filepath.Join(*dir, output)) })
 }
 
 func generate(ctx context.Context, path string) error {

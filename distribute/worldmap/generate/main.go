@@ -13,8 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,14 +31,7 @@ var source = pinned.Package{
 
 func main() {
 	path := flag.String("file", filepath.FromSlash("distribute/worldmap/data/world.tsv"), "file to write")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := generate(ctx, *path); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		stop()
-		os.Exit(1)
-	}
+	pinned.Main(func(ctx context.Context) error { return generate(ctx, *path) })
 }
 
 func generate(ctx context.Context, path string) error {

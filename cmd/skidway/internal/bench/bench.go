@@ -116,10 +116,8 @@ func (r *rig) info(ctx context.Context, section, key string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask Redis about itself: %w", err)
 	}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && name == key {
-			return value, nil
-		}
+	if value, ok := rdb.ParseInfo(text)[key]; ok {
+		return value, nil
 	}
 	return "", fmt.Errorf("this Redis does not report %s, which is needed to measure", key)
 }

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -134,15 +135,21 @@ func (a *App) PrintWord(format, word string, object any) error {
 	return a.Print(format, line, line, func(out io.Writer) error { return WriteJSON(out, object) })
 }
 
-// Digits returns a number as text.
-func Digits(n uint64) string { return strconv.FormatUint(n, 10) }
-
 // Stamp returns a time for programs, "" for the zero time.
 func Stamp(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
 	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// Printable returns a text as one line with its unprintable characters escaped,
+// which could change the terminal: names of files come from anywhere.
+func Printable(text string) string {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
+	return escape.Text(text, func(r rune) bool {
+		return unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' // joiners: part of words and of emoji
+	})
 }
 
 // Cut returns the first width columns of a text, on one line.

@@ -129,11 +129,7 @@ first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := q.RemoveSchedule(ctx, name, ""); err != nil {
-			return err
-		}
-		a.Console.Notice("removed schedule %s of queue %s", name, q.Name())
-		return nil
+		return noticed(a, "removed", q, name, q.RemoveSchedule(ctx, name, ""))
 	})
 }
 
@@ -164,11 +160,7 @@ is added again, by a command or by the configuration of a worker, stays paused.`
 		Example: "  skidway cron pause nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := delayed.PauseSchedule(ctx, q, name, ""); err != nil {
-			return err
-		}
-		a.Console.Notice("paused schedule %s of queue %s", name, q.Name())
-		return nil
+		return noticed(a, "paused", q, name, delayed.PauseSchedule(ctx, q, name, ""))
 	})
 }
 
@@ -181,12 +173,16 @@ passed during the pause are skipped, whatever --catch-up says.`,
 		Example: "  skidway cron resume nightly",
 		Args:    cli.Args("NAME"),
 	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
-		if err := delayed.ResumeSchedule(ctx, q, name, ""); err != nil {
-			return err
-		}
-		a.Console.Notice("resumed schedule %s of queue %s", name, q.Name())
-		return nil
+		return noticed(a, "resumed", q, name, delayed.ResumeSchedule(ctx, q, name, ""))
 	})
+}
+
+// noticed tells what was done with a schedule, unless it failed.
+func noticed(a *cli.App, done string, q *queue.PoolQueue, name string, err error) error {
+	if err == nil {
+		a.Console.Notice("%s schedule %s of queue %s", done, name, q.Name())
+	}
+	return err
 }
 
 // onSchedule completes a command that changes the schedule in its first argument, and

@@ -129,8 +129,7 @@ func parseJob(line []byte, insert *queue.NewJob) error {
 		underline(line)
 	}
 	err := json.Unmarshal(line, insert)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
 	}
 	return err

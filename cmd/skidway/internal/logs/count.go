@@ -258,8 +258,7 @@ func (k *counter) maxWindow() int64 { return int64(k.memory) / 2 }
 func shippingErrors(files []distribute.ShippedFile) []*stream.FileError {
 	var list []*stream.FileError
 	for _, f := range files {
-		var bad *stream.FileError
-		if errors.As(f.Err, &bad) {
+		if bad, ok := errors.AsType[*stream.FileError](f.Err); ok {
 			list = append(list, bad)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -188,7 +189,7 @@ var fieldView = cli.View[accesslog.FieldValue]{
 func (e *explainedFile) csv(out io.Writer) error {
 	rows := [][]string{{"line", "field", "value"}}
 	for i, line := range e.lines {
-		number := cli.Digits(uint64(i + 1))
+		number := strconv.Itoa(i + 1)
 		for _, f := range line.Fields {
 			rows = append(rows, []string{number, f.Name, f.Value})
 		}

@@ -99,8 +99,7 @@ func (p *pageFile) write(console *cli.Console, channel, where string, report dis
 	err = htmlreport.Write(file, report, htmlreport.Options{
 		Channel: channel, Where: where, Generated: time.Now().UTC(), Attribution: attribution(report.Subscriber.Builds), MaxBytes: int(p.max),
 	})
-	var tooMany *htmlreport.TooManyDaysError
-	if errors.As(err, &tooMany) {
+	if _, ok := errors.AsType[*htmlreport.TooManyDaysError](err); ok {
 		return fmt.Errorf("%w with %s", err, p.days)
 	}
 	if err != nil {

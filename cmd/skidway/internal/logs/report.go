@@ -114,8 +114,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel, last in
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
 	}
-	var wrong *cuts.QueryError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*cuts.QueryError](err); ok {
 		return cli.AsUsage(err)
 	}
 	if err != nil {

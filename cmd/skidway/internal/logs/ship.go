@@ -234,8 +234,7 @@ func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) erro
 // checkMemory warns if Redis can be full before the windows are.
 func checkMemory(ctx context.Context, a *cli.App, db *skidway.DB) error {
 	err := distribute.CheckMemory(ctx, db)
-	var tight *distribute.MemoryError
-	if errors.As(err, &tight) {
+	if tight, ok := errors.AsType[*distribute.MemoryError](err); ok {
 		a.Console.Notice("warning: %v; lower the window with --window or 'logs window', or raise maxmemory", tight)
 		return nil
 	}
