@@ -303,6 +303,10 @@ func TestParseAllocatesNothing(t *testing.T) {
 		"combined": `"10.0.0.1, 2600::1%eth0, unknown" client.example.net - frank ` + stamp + request,
 		"vhost":    `www.example.org:443 8.8.8.8 - - ` + stamp + request,
 		"minimal":  `[2600::1]:80 2024-02-29T10:00:00Z`,
+
+		"nginx-json":        `{"time_local":"20\/Nov\/2026:14:00:05 +0000","remote_addr":"8.8.8.8","status":200}`,
+		"azure":             `{"time":"2017-04-26T19:27:38Z","category":"applicationgatewayaccesslog","properties":{"clientIP":"8.8.8.8"}}`,
+		"syslog:nginx-json": `<190>Nov 20 14:00:05.123456 nginx: {"time_iso8601":"2026-11-20T14:00:05Z","remote_addr":"8.8.8.8","status":200}`,
 	} {
 		p, b := parser(t, format, time.UTC), []byte(line)
 		if n := testing.AllocsPerRun(100, func() { p.Parse(b) }); n != 0 {

@@ -16,7 +16,7 @@ import (
 // Columns are separated by blanks or tabs; values may stand in double quotes, in
 // which two quotes are one.
 type columns struct {
-	known  map[string]Field
+	known  map[string]columnName
 	marker string // a column that #Fields must have
 	// named is the value of the last #Fields, and fields what is in each column.
 	named  string
@@ -40,18 +40,24 @@ type neededColumn struct {
 	field   Field
 }
 
-// columnFields returns the fields by the names of their columns.
-func columnFields(names map[Field][]string) map[string]Field {
-	known := map[string]Field{}
+// A columnName is what the name of a column means.
+type columnName struct {
+	field Field
+	rank  int // of several columns for one field, that with the least is read, and of those the first
+}
+
+// columnFields returns the fields by the names of their columns, better ones first.
+func columnFields(names map[Field][]string) map[string]columnName {
+	known := map[string]columnName{}
 	for field, columns := range names {
-		for _, name := range columns {
-			known[name] = field
+		for rank, name := range columns {
+			known[name] = columnName{field, rank}
 		}
 	}
 	return known
 }
 
-func newColumns(known map[string]Field, marker, state string) *columns {
+func newColumns(known map[string]columnName, marker, state string) *columns {
 	c := &columns{known: known, marker: marker, zone: []byte{}}
 	for line := range strings.Lines(state) {
 		c.directive([]byte(strings.TrimSuffix(line, "\n")))
@@ -254,13 +260,24 @@ func (c *columns) setFields(value string) {
 	if c.marker != "" && !slices.Contains(names, c.marker) {
 		return
 	}
-	skipped := 0
-	for _, name := range names {
-		field := c.known[name]
+	var best [numFields]int // places of the columns
+	for i, name := range names {
+		known := c.known[name]
 		if strings.HasSuffix(name, "-local") && !c.local {
-			field = noField
+			known.field = noField
 		}
-		c.fields = append(c.fields, field)
+		c.fields = append(c.fields, known.field)
+		switch b := best[known.field]; {
+		case i == b || c.fields[b] != known.field: // it is the first one
+			best[known.field] = i
+		case known.rank < c.known[names[b]].rank:
+			c.fields[b], best[known.field] = noField, i
+		default:
+			c.fields[i] = noField
+		}
+	}
+	skipped := 0
+	for _, field := range c.fields {
 		if skipped++; neededFields.Has(field) {
 			c.needed = append(c.needed, neededColumn{skipped - 1, field})
 			skipped = 0

@@ -273,10 +273,10 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 	return list, problem
 }
 
-// columnOf returns the name of a column that the field is read from.
+// columnOf returns the name of the best column that the field is read from.
 func (c *columns) columnOf(field Field) string {
 	for name, known := range c.known {
-		if known == field {
+		if known.field == field && known.rank == 0 {
 			return name
 		}
 	}
@@ -293,9 +293,10 @@ func (f Format) explainObject(line []byte) (list []FieldValue, problem string) {
 	if scan.object(0, nil) < 0 {
 		return list, "the JSON object is damaged"
 	}
-	if f.declared != nil && f.declared.Logger != "" {
-		if name := valueOf(list, "logger"); name != "" && !isOfLogger(name, f.declared.Logger) {
-			return list, fmt.Sprintf("the logger %s writes no requests: %s does", name, f.declared.Logger)
+	if f.declared != nil && f.declared.Logger.Key != "" {
+		logger := f.declared.Logger
+		if name := valueOf(list, logger.Key); name != "" && !isOfLogger(name, f.declared.Logger) {
+			return list, fmt.Sprintf("the %s %s writes no requests: %s does", logger.Key, name, logger.Name+logger.Suffix)
 		}
 	}
 	return list, missing(list, f.keys, f.order)

@@ -172,6 +172,11 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 	}
 	day, ok := v.day(&p.times)
 	if !ok {
+		if o, isObjects := p.splitter.(*objects); isObjects && p.scope == needed && o.unescape(v[Time:Clock+1]) {
+			day, ok = v.day(&p.times)
+		}
+	}
+	if !ok {
 		return Record{}, Unparsable
 	}
 	if (p.quick != nil || p.columns != nil) && v[Date] != nil && v[Clock] != nil {

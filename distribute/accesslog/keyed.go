@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"skidway/distribute/accesslog/formats"
 	"skidway/distribute/accesslog/internal/lex"
 )
 
@@ -104,7 +105,7 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 	}
 	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second, order: order}
 	if kind == "json" {
-		return objectFormat(f, paths, ""), nil
+		return objectFormat(f, paths, formats.Logger{}), nil
 	}
 	f.splitter, f.fields = func(string) splitter { return logfmt{fields} }, fields
 	return f, nil
@@ -155,8 +156,8 @@ func ParseKey(text string) (Field, string, error) {
 // keyFields are the fields that a key of the user's own can be for.
 var keyFields = []Field{Address, Time, TimeDayFirst, TimeMonthFirst, Date, DateDayFirst, DateMonthFirst, Clock, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}
 
-// objectFormat completes a format whose lines are JSON objects, of a logger as in [formats.Format].
-func objectFormat(f Format, paths map[Field][]string, logger string) Format {
+// objectFormat completes a format whose lines are JSON objects, of a logger if that has a key.
+func objectFormat(f Format, paths map[Field][]string, logger formats.Logger) Format {
 	known := newObjectPaths(paths, logger)
 	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
 	return f
@@ -178,7 +179,7 @@ func columnFormat(columns map[Field][]string, name string, order dateOrder) (For
 	}
 	known := columnFields(fields)
 	for field, named := range columns {
-		known[named[0]] = field // which may have been another field's
+		known[named[0]] = columnName{field: field} // which may have been another field's
 	}
 	f.name, f.declared, f.order = name, nil, order
 	f.splitter = func(state string) splitter { return newColumns(known, "", state) }

@@ -30,6 +30,8 @@ type layoutPart struct {
 	timed  bool   // a time of a user's layout that a blank ends, and which may have blanks too
 	order  dateOrder
 	quoted bool // in the value, a backslash takes away the meaning of a quote
+	listed bool // it may be a list with blanks behind its commas
+	number bool // it is no field, but a number
 }
 
 func (l *layout) state() string { return "" }
@@ -69,6 +71,8 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 		}
 		if part.field != noField {
 			v[part.field] = rest[:end]
+		} else if part.number && s == exact && isQuote(rest[:end]) {
+			return Unparsable // as below
 		}
 		rest = rest[end+len(part.end):]
 		if part.end == " " {
@@ -89,7 +93,7 @@ func isQuote(value []byte) bool { return len(value) > 0 && value[0] == '"' }
 // firstEnd is valueEnd of a plain part, where the first place that may be the end mostly is.
 func (p *layoutPart) firstEnd(b []byte) int {
 	at := bytes.IndexByte(b, p.end[0])
-	if at < 0 || (len(p.end) == 1 || at+1 < len(b) && b[at+1] == p.end[1]) && (at == 0 || b[at-1] != ',') {
+	if at < 0 || (len(p.end) == 1 || at+1 < len(b) && b[at+1] == p.end[1]) && (!p.listed || at == 0 || b[at-1] != ',') {
 		return at
 	}
 	return p.valueEnd(b)
@@ -173,7 +177,7 @@ func (p *layoutPart) valueEnd(b []byte) int {
 			continue
 		}
 		escaped := p.quoted && lex.IsEscaped(b, at)
-		listed := p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
+		listed := p.listed && p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
 		if !escaped && !listed && (!p.stamp || isStamp(b[at+len(p.end)-1:])) {
 			return at
 		}
@@ -212,7 +216,10 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 			if strings.HasSuffix(piece.name, "}t") {
 				order = notationOrder(piece.name)
 			}
-			l.parts = append(l.parts, layoutPart{name: piece.name, field: field, order: order})
+			l.parts = append(l.parts, layoutPart{
+				name: piece.name, field: field, order: order,
+				listed: isListed(piece), number: piece.name == "$bytes_received",
+			})
 		}
 	}
 	l.joinPort()
@@ -235,6 +242,13 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 		return nil, errNoTime
 	}
 	return l, nil
+}
+
+// isListed reports whether a value may be a list with blanks behind its commas: addresses that proxies pass on,
+// and what nginx has of several upstream servers.
+func isListed(piece layoutPiece) bool {
+	name := strings.ReplaceAll(strings.ToLower(piece.name), "-", "_")
+	return piece.field == Address || strings.HasPrefix(name, "$upstream") || strings.Contains(name, "forwarded_for")
 }
 
 // join makes a value, and the one that follows with nothing between, one value. It is read only where

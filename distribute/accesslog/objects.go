@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"skidway/distribute/accesslog/formats"
 	"skidway/distribute/accesslog/internal/lex"
 )
 
@@ -13,14 +14,15 @@ import (
 // as -, and missing values. Keys may come in any order.
 type objects struct {
 	*objectPaths
-	shape objectShape // of the lines
+	shape  objectShape // of the lines
+	buffer []byte      // of the values of a line that had escapes
 }
 
 // objectPaths are where the fields of objects are.
 type objectPaths struct {
 	keys   objectKeys
 	needed objectKeys       // those of the fields that every line needs
-	logger string           // whose lines are read; empty: those of all
+	logger formats.Logger   // whose lines are read; without a key: those of all
 	ranks  [numFields]uint8 // before a value was found
 }
 
@@ -40,17 +42,17 @@ type objectKey struct {
 
 // newObjectPaths returns where fields are. A path names keys from the outermost object inwards,
 // with dots between. Of several paths for a field the first one that a line has is read.
-// If there is a name of a logger, only its lines are.
-func newObjectPaths(paths map[Field][]string, name string) *objectPaths {
-	o := &objectPaths{logger: name}
+// If the logger has a key, only its lines are.
+func newObjectPaths(paths map[Field][]string, from formats.Logger) *objectPaths {
+	o := &objectPaths{logger: from}
 	for i := range o.ranks {
 		o.ranks[i] = math.MaxUint8
 	}
-	if name == "" {
+	if from.Key == "" {
 		o.ranks[logger] = 0 // as if it had been found
 	} else {
-		o.keys.insertPath("logger", logger, 0)
-		o.needed.insertPath("logger", logger, 0)
+		o.keys.insertPath(from.Key, logger, 0)
+		o.needed.insertPath(from.Key, logger, 0)
 	}
 	for field, alternatives := range paths {
 		for rank, path := range alternatives {
@@ -115,6 +117,9 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' || !o.scan(line, v, s) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
+	if s != needed && bytes.IndexByte(line, '\\') >= 0 {
+		o.unescape(v[Time:]) // an address has no escapes
+	}
 	if v[logger] != nil && !isOfLogger(v[logger], o.logger) {
 		return Unparsable
 	}
@@ -122,6 +127,19 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 		v[Time] = v[ended]
 	}
 	return v.complete()
+}
+
+// unescape undoes the escapes in values that stand for characters which need none, and reports whether there
+// may be some.
+func (o *objects) unescape(values [][]byte) (found bool) {
+	o.buffer = o.buffer[:0]
+	for i, value := range values {
+		if bytes.IndexByte(value, '\\') >= 0 {
+			values[i], o.buffer = lex.UnescapePlain(value, o.buffer)
+			found = true
+		}
+	}
+	return found
 }
 
 // holdsMore reports whether another object follows the one that a line begins with.
@@ -133,9 +151,13 @@ func holdsMore(line []byte) bool {
 	return end > 0 && bytes.HasPrefix(bytes.TrimLeft(line[end:], ", \t"), []byte("{"))
 }
 
-// isOfLogger reports whether the name of a logger is one, perhaps with a dot and more behind.
-func isOfLogger[T string | []byte](name T, logger string) bool {
-	return len(name) >= len(logger) && string(name[:len(logger)]) == logger && (len(name) == len(logger) || name[len(logger)] == '.')
+// isOfLogger reports whether a value of the logger's key is one of lines that are requests.
+func isOfLogger[T string | []byte](name T, logger formats.Logger) bool {
+	want, more := logger.Name, len(name)-len(logger.Suffix)
+	if logger.Suffix != "" {
+		return more >= 0 && (string(name[more:]) == logger.Suffix || strings.EqualFold(string(name[more:]), logger.Suffix))
+	}
+	return len(name) >= len(want) && string(name[:len(want)]) == want && (len(name) == len(want) || name[len(want)] == '.')
 }
 
 // scan sets the fields of a line, and reports whether it is an object, as far as it has to be
@@ -235,7 +257,8 @@ func (s *objectScan) show(at int, name string) int {
 	}
 	end := s.value(at, nil)
 	if end >= 0 {
-		s.found(s.path+name, strings.Trim(string(s.line[at:end]), `" `))
+		text, _ := lex.UnescapePlain(s.line[at:end], nil)
+		s.found(s.path+name, strings.Trim(string(text), `" `))
 	}
 	return end
 }
@@ -292,21 +315,33 @@ func (s *objectScan) learn(end int, kind valueKind, key *objectKey) {
 	s.shape.add(s.line[s.behind:end], kind, key)
 }
 
-// set sets the field of a key, unless a better key has set it. A null sets none but the address, to one that
-// is empty, as long as no other key has one.
+// set sets the field of a key, unless a better key has set it.
 func (s *objectValues) set(key *objectKey, text []byte) {
 	if key.field == noField || text == nil || s.ranks[key.field] <= key.rank {
 		return
 	}
-	if string(text) == "null" {
-		if key.field == Address && s.values[Address] == nil { // no client is known, unless another key has one
-			s.values[Address] = text[:0]
-		}
+	if len(text) <= len("null") && s.setNone(key.field, text) {
 		return
 	}
 	s.ranks[key.field] = key.rank
 	s.values[key.field] = text
 	s.done = !s.all && s.ranks[logger] == 0 && s.ranks[Address] == 0 && (s.ranks[Time] == 0 || s.ranks[Date] == 0 && s.ranks[Clock] == 0)
+}
+
+// setNone reports whether a text means that there is no value: null, and for an address also - or nothing. Such
+// an address is set as long as no other key has one: no client is known then.
+func (s *objectValues) setNone(field Field, text []byte) bool {
+	null := string(text) == "null"
+	if field == Address && (null || len(text) < len("::")) {
+		if null {
+			text = text[:0]
+		}
+		if len(s.values[Address]) == 0 {
+			s.values[Address] = text
+		}
+		return true
+	}
+	return null
 }
 
 // firstElement returns the string that the elements of an array begin with; nil if it is none.

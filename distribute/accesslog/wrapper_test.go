@@ -91,21 +91,33 @@ func TestWrappersInWrappersArePeeled(t *testing.T) {
 
 func TestSyslogIsPeeledInEveryForm(t *testing.T) {
 	t.Parallel()
-	line := `8.8.8.8 - - ` + stamp + request
+	line := strings.Replace(caddyLine, "1.1.1.1", "8.8.8.8", 1)
 	for _, header := range []string{
 		"Nov 20 14:00:05 host nginx: ",
 		"<190>Nov  2 14:00:05 host nginx[12]: ",
 		"2026-11-20T14:00:05.123456+01:00 host haproxy[12]: ",
 		"<165>1 2026-11-20T14:00:05.003Z host nginx 8710 - - ",
 		"<165>1 2026-11-20T14:00:05.003Z host nginx 8710 ID47 [a@1 k=\"x\\]y\"][b@2] \ufeff",
+		"<134>Nov 20 14:00:05 haproxy[1]: ",                   // HAProxy, nginx with nohostname
+		"2026-11-20T14:00:05.123456+01:00 haproxy[1]: ",       // the same in rsyslog's file format
+		"Nov 20 14:00:05 alpine local0.info haproxy[14]: ",    // BusyBox
+		"Nov 20 14:00:05 host-1 host haproxy: ",               // a host that the server writes, too
+		"Nov 20 14:00:05.123456 host haproxy[1]: ",            // journalctl -o short-precise
+		"Nov  2 14:00:05.123456 host haproxy.service[1234]: ", // with the unit
 	} {
-		record, verdict := parser(t, "syslog:combined", nil).Parse([]byte(header + line))
+		format, err := accesslog.Detect(byteLines([]string{header + line}))
+		if err != nil || format.Name() != "syslog:caddy" {
+			t.Errorf("%q: detected %q, %v", header, format.Name(), err)
+		}
+		record, verdict := parser(t, "syslog:caddy", nil).Parse([]byte(header + line))
 		if verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" {
 			t.Errorf("%q: %d, %v", header, verdict, record)
 		}
 	}
-	for _, bad := range []string{"", "<190>", "<190>1 ", "<x>Nov 20 14:00:05 host a: ", "Nov 20 14:00:05 host", "Foo 20 14:00:05 host a: ", "<165>1 a b c d e [x"} {
-		if _, verdict := parser(t, "syslog:combined", nil).Parse([]byte(bad)); verdict != accesslog.Unparsable {
+	for _, bad := range []string{"", "<190>", "<190>1 ", "<x>Nov 20 14:00:05 host a: ", "Nov 20 14:00:05 host", "Foo 20 14:00:05 host a: ", "<165>1 a b c d e [x",
+		"Nov 20 14:00:05: " + line, "Nov 20 14:00:05. host a: " + line, "Nov 20 14:00:05.1234567 host a: " + line, "Nov 20 14:00 a b: " + line,
+		"Nov 20 14:00:05 a b c d: " + line, "Nov 20 14:00:05 \"a\": " + line} {
+		if _, verdict := parser(t, "syslog:caddy", nil).Parse([]byte(bad)); verdict != accesslog.Unparsable {
 			t.Errorf("%q: %d", bad, verdict)
 		}
 	}

@@ -8,7 +8,7 @@ var caddy = Format{
 	Specification: "https://caddyserver.com/docs/caddyfile/directives/log",
 	Kind:          Objects,
 	Unit:          time.Second,
-	Logger:        "http.log.access",
+	Logger:        Logger{Key: "logger", Name: "http.log.access"},
 	Fields: `
 		address  request.client_ip request.remote_ip request.remote_addr
 		time     ts

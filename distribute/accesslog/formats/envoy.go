@@ -10,6 +10,10 @@ var envoy = Format{
 	Layouts: []string{
 		`[$time_iso8601] "$request" $status $flags $bytes_received $bytes_sent $request_time $upstream_time ` +
 			`"$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream"`,
+		`[$time_iso8601] "$request" $status $flags "$failure" $bytes_received $bytes_sent ` + // Istio before 1.9
+			`$request_time $upstream_time "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream"`,
+		`[$time_iso8601] "$request" $status $flags "$mixer" "$failure" $bytes_received $bytes_sent ` + // with Mixer
+			`$request_time $upstream_time "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream"`,
 		`[$time_iso8601] "$request" $status $flags $details $termination "$failure" $bytes_received $bytes_sent ` +
 			`$request_time $upstream_time "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$upstream"`,
 	},
@@ -26,6 +30,16 @@ var envoy = Format{
 			Origin:  "Istio documentation",
 			Address: "-", Time: "2020-11-25T21:26:18Z", Status: "418",
 			Text: `[2020-11-25T21:26:18.409Z] "GET /status/418 HTTP/1.1" 418 - via_upstream - "-" 0 135 3 1 "-" "curl/7.73.0-DEV" "84961386-6d84-929d-98bd-c5aee93b5c88" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 10.44.1.27:80 10.44.1.23:37652 outbound_.8000_._.httpbin.foo.svc.cluster.local default`,
+		},
+		{
+			Origin:  "istio/istio, issue 30594, Istio 1.8",
+			Address: "-", Time: "2021-02-03T20:14:37Z", Status: "400",
+			Text: `[2021-02-03T20:14:37.105Z] "- - HTTP/1.1" 400 DPE "-" 0 11 0 - "-" "-" "-" "-" "-" - - 10.36.1.146:8080 10.36.1.1:51981 - `,
+		},
+		{
+			Origin:  "nitishm/engarde, pull request 8, Istio with Mixer",
+			Address: "-", Time: "2020-05-19T19:53:38Z", Status: "-",
+			Text: `[2020-05-19T19:53:38.151Z] "- - -" 0 - "-" "-" 2279 3059 63 - "-" "-" "-" "-" "1.2.3.4:443" PassthroughCluster 10.0.0.93:37018 1.2.3.4:443 10.0.0.93:39849 - -`,
 		},
 	},
 }

@@ -63,9 +63,8 @@ type Format struct {
 	Fields string
 	// Marker is a column without which the columns are those of another format.
 	Marker string
-	// Logger, if not empty, is the value of the key logger in lines that are requests, perhaps
-	// with a dot and more behind it; a line without the key is one, too.
-	Logger string
+	// Logger, if its key is not empty, is what writes the lines that are requests.
+	Logger Logger
 	// Header is how the first line of a file begins that has the names of the columns; empty if
 	// there is no such line.
 	Header string
@@ -85,6 +84,13 @@ type Format struct {
 	// Real are lines of real logs, or those with which a server's documentation shows its format,
 	// some without the fields that are not read.
 	Real []Line
+}
+
+// A Logger is what the value of a key is in lines that are requests. A line without the key is one, too.
+type Logger struct {
+	Key    string
+	Name   string // the value, perhaps with a dot and more behind it
+	Suffix string // the end of the value, in upper or lower case
 }
 
 // A Kind is how the lines of a format are read.

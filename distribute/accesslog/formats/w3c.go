@@ -69,11 +69,11 @@ const w3cColumns = `
 		status   sc-status
 		method   cs-method
 		path     cs-uri cs-uri-stem
-		host     cs(Host) cs-host x-host-header
+		host     x-host-header cs(Host) cs-host
 		referrer cs(Referer) cs(Referrer)
 		agent    cs(User-Agent)
 		user     cs-username
 		bytes    sc-bytes
 		duration time-taken
-		protocol cs-version
+		protocol cs-version cs-protocol-version
 		country  c-country`

@@ -14,8 +14,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"regexp/syntax"
@@ -48,14 +46,7 @@ type entry struct {
 
 func main() {
 	dir := flag.String("dir", filepath.FromSlash("distribute/accesslog/agents"), "folder of the package")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := generate(ctx, *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		stop()
-		os.Exit(1)
-	}
+	pinned.Main(func(ctx context.Context) error { return generate(ctx, *dir) })
 }
 
 func generate(ctx context.Context, dir string) error {

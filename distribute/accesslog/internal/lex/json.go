@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -121,6 +122,30 @@ func Unescape(s, buffer []byte) (text, rest []byte) {
 		}
 	}
 	return buffer, buffer
+}
+
+// UnescapePlain appends to the buffer a JSON string in which characters that need no escape have none. Quotes,
+// backslashes and control characters keep theirs. It returns the string, and the buffer with it.
+func UnescapePlain(s, buffer []byte) (text, rest []byte) {
+	start := len(buffer)
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			buffer = append(buffer, s[i])
+			continue
+		}
+		i++
+		if s[i] == '/' {
+			buffer = append(buffer, '/')
+			continue
+		}
+		if r, ok := hex4(s[i+1:]); s[i] == 'u' && ok && r < 0x100 && unicode.IsPrint(r) && r != '"' && r != '\\' {
+			buffer = utf8.AppendRune(buffer, r)
+			i += len("0000")
+			continue
+		}
+		buffer = append(buffer, '\\', s[i])
+	}
+	return buffer[start:len(buffer):len(buffer)], buffer
 }
 
 // hex4 reads the four hexadecimal digits that s starts with.
