@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"skidway/queue"
@@ -118,6 +119,10 @@ type Result struct {
 type Runner struct {
 	commands map[string]Command
 	grace    time.Duration
+
+	mu     sync.Mutex
+	groups map[int]struct{} // process groups that run
+	killed bool             // no command is started any more
 }
 
 // New returns a Runner. An error wraps [queue.ErrInvalid] and names the command and
@@ -130,7 +135,7 @@ func New(config Config) (*Runner, error) {
 	if config.Grace < 0 {
 		return nil, fmt.Errorf("%w: exec.run: Grace is %s: it must not be negative", queue.ErrInvalid, config.Grace)
 	}
-	e := &Runner{commands: map[string]Command{}, grace: cmp.Or(config.Grace, DefaultGrace)}
+	e := &Runner{commands: map[string]Command{}, grace: cmp.Or(config.Grace, DefaultGrace), groups: map[int]struct{}{}}
 	for name, command := range config.Commands {
 		if problem := command.problem(); problem != "" {
 			return nil, fmt.Errorf("%w: exec.run: command %q: %s", queue.ErrInvalid, name, problem)
@@ -211,4 +216,22 @@ func (e *Runner) Run(ctx context.Context, job *workers.Job[Args]) error {
 		defer cancel()
 	}
 	return e.execute(ctx, job, command)
+}
+
+// Kill sends SIGKILL to the process groups of all running commands, and no command is
+// started any more. It is for a process that exits at once: the killed jobs have not
+// failed, so their calls of [Runner.Run] block until their ctx is done.
+func (e *Runner) Kill() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.killed = true
+	for group := range e.groups {
+		killGroup(group)
+	}
+}
+
+func (e *Runner) isKilled() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.killed
 }

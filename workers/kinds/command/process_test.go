@@ -63,6 +63,44 @@ func runUntilUp(t *testing.T, e *command.Runner, life *lifeline, cause error) wo
 	return workerstest.Run(t, handler, workerstest.Job{Args: command.Args{Command: "script"}})
 }
 
+func TestKillEndsTheProcessGroupsOfAllCommands(t *testing.T) {
+	t.Parallel()
+	const ignoring = `exec 3>$LIFE; trap '' TERM; (sleep 1000; sleep 1000) & echo up >&3; sleep 1000`
+	first, second := newLifeline(t), newLifeline(t)
+	e := commands(t, command.Config{Grace: 5 * time.Minute, Commands: map[string]command.Command{
+		"first": first.command(ignoring), "second": second.command(ignoring),
+	}})
+	outcomes := make(chan workerstest.Outcome)
+	contexts := make(chan context.Context, 3)
+	attempt := func(name string) {
+		handler := func(ctx context.Context, job *queue.Job) error {
+			contexts <- ctx
+			err := workers.Typed(e.Run)(ctx, job)
+			if ctx.Err() == nil {
+				t.Errorf("%s: killed, and the job ended as %v", name, err)
+			}
+			return err
+		}
+		outcomes <- workerstest.Run(t, handler, workerstest.Job{Args: command.Args{Command: name}})
+	}
+	go attempt("first")
+	go attempt("second")
+	first.up()
+	second.up()
+	e.Kill()
+	first.ended(t)
+	second.ended(t)
+	go attempt("first") // is not started: it would write to the pipe, and fail
+	for range 3 {
+		workerstest.Interrupt(<-contexts, workers.ErrShutdown)
+	}
+	for range 3 {
+		if outcome := <-outcomes; outcome.Disposition != queue.AttemptReturned {
+			t.Error(outcome)
+		}
+	}
+}
+
 func TestTimeoutOfTheCommandIsRetried(t *testing.T) {
 	t.Parallel()
 	e := script(t, `exec sleep 1000`, command.Command{Timeout: 50 * time.Millisecond})

@@ -32,7 +32,7 @@ const (
 func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Command) error {
 	args, log := job.Args, workers.Logger(ctx)
 	p := &process{
-		grace:  e.grace,
+		runner: e,
 		stdout: &output{name: "stdout", log: log, limit: command.Output},
 		stderr: &output{name: "stderr", log: log, limit: command.Output},
 		cmd: &exec.Cmd{
@@ -46,6 +46,10 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 	err := p.run(ctx, args.Stdin)
 	p.stdout.close()
 	p.stderr.close()
+	if e.isKilled() && (err != nil || !p.cmd.ProcessState.Success()) {
+		<-ctx.Done()
+		p.interrupted = true
+	}
 	if cause := context.Cause(ctx); cause != nil && p.interrupted {
 		return fmt.Errorf("command %s: %w; the worker ended it%s", args.Command, cause, p.stderrSuffix())
 	}
@@ -69,7 +73,7 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 // A process is a running command, in a process group of its own.
 type process struct {
 	cmd            *exec.Cmd
-	grace          time.Duration
+	runner         *Runner
 	stdout, stderr *output
 	interrupted    bool // it received SIGTERM
 }
@@ -96,11 +100,13 @@ func (p *process) run(ctx context.Context, stdin string) error {
 	if err := s.open(p.cmd, stdin != ""); err != nil {
 		return err
 	}
-	if err := p.cmd.Start(); err != nil { // Start has closed the pipes
+	if err := p.runner.start(p.cmd); err != nil {
+		s.close()
 		return err
 	}
 	s.copy(p.stdout, p.stderr, stdin)
 	p.await(ctx, s.read)
+	p.runner.forget(p.cmd)
 	select {
 	case <-s.read:
 	case <-time.After(closeWait):
@@ -128,15 +134,43 @@ func (p *process) await(ctx context.Context, read <-chan struct{}) {
 		p.interrupted, hurry = true, nil
 		_ = syscall.Kill(group, syscall.SIGTERM) // fails if they have ended
 	}
-	grace := time.NewTimer(p.grace)
+	grace := time.NewTimer(p.runner.grace)
 	defer grace.Stop()
 	select {
 	case <-over:
 	case <-grace.C:
 	case <-hurry:
 	}
-	_ = syscall.Kill(group, syscall.SIGKILL)
+	killGroup(p.cmd.Process.Pid)
 	<-exited
+}
+
+// killGroup sends SIGKILL to a process group. It does nothing if the group has ended.
+func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
+
+// errKilled: the command is not started, because of [Runner.Kill].
+var errKilled = errors.New("the worker exits")
+
+// start starts a command, unless Kill was called. It holds the mutex, so that Kill
+// reaches each command that is started.
+func (e *Runner) start(cmd *exec.Cmd) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.killed {
+		return errKilled
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	e.groups[cmd.Process.Pid] = struct{}{}
+	return nil
+}
+
+// forget removes the group of a command, before another process can get its id.
+func (e *Runner) forget(cmd *exec.Cmd) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.groups, cmd.Process.Pid)
 }
 
 // streams are the pipes to a command.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/idna"
+
 	"skidway/workers/kinds/internal/fields"
 )
 
@@ -156,8 +158,9 @@ func (a Args) checkAddresses() error {
 	return nil
 }
 
-// parseAddress parses one address. It refuses control characters, which a name may
-// contain in an encoded form.
+// parseAddress parses one address, and converts a domain with letters beyond ASCII to
+// its ASCII form. It refuses control characters, which a name may contain in an encoded
+// form.
 func parseAddress(field, text string) (*mail.Address, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil {
@@ -165,6 +168,14 @@ func parseAddress(field, text string) (*mail.Address, error) {
 	}
 	if hasControl(address.Name) || hasControl(address.Address) {
 		return nil, fields.Wrong(field, "%.200q contains a control character", text)
+	}
+	at := strings.LastIndexByte(address.Address, '@')
+	if domain := address.Address[at+1:]; !isASCII(domain) {
+		ascii, err := idna.Lookup.ToASCII(domain)
+		if err != nil {
+			return nil, fields.Wrong(field, "%.200q has a domain that is not allowed: %s", text, strings.TrimPrefix(err.Error(), "idna: "))
+		}
+		address.Address = address.Address[:at+1] + ascii
 	}
 	return address, nil
 }
@@ -235,6 +246,9 @@ func (a Attachment) check(field string) error {
 	if a.ContentType != "" {
 		if _, _, err := mime.ParseMediaType(a.ContentType); err != nil || hasControl(a.ContentType) {
 			return fields.Wrong(field+".content_type", "%.200q is not a content type such as text/csv", a.ContentType)
+		}
+		if isComposite(a.ContentType) {
+			return fields.Wrong(field+".content_type", "%.200q cannot be the type of an attachment: use application/octet-stream", a.ContentType)
 		}
 	}
 	return nil

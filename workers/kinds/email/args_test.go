@@ -29,6 +29,7 @@ func TestArgsOfEmailAreChecked(t *testing.T) {
 		{"too many", "to", func(a *email.Args) { a.Cc = many }},
 		{"no address", "to[1]", func(a *email.Args) { a.To = append(a.To, "bob") }},
 		{"two addresses in one", "cc[0]", func(a *email.Args) { a.Cc = []string{"bob@example.com, cyd@example.com"} }},
+		{"domain that is not allowed", "to[0]", func(a *email.Args) { a.To = []string{"ada@-ü.example"} }},
 		{"line break in bcc", "bcc[0]", func(a *email.Args) { a.Bcc = []string{"bob@example.com\r\nX: y"} }},
 		{"line break in an encoded name", "reply_to[0]", func(a *email.Args) { a.ReplyTo = []string{"=?utf-8?q?a=0D=0AX:_y?= <bob@example.com>"} }},
 		{"sender", "from", func(a *email.Args) { a.From = "nobody" }},
@@ -48,6 +49,12 @@ func TestArgsOfEmailAreChecked(t *testing.T) {
 		{"line break in a file's name", "attachments[0].name", func(a *email.Args) { a.Attachments = []email.Attachment{{Path: "x", Name: "a\r\nb"}} }},
 		{"content type", "attachments[0].content_type", func(a *email.Args) {
 			a.Attachments = []email.Attachment{{Path: "x", ContentType: "text/csv\r\nX: y"}}
+		}},
+		{"content type of a message", "attachments[0].content_type", func(a *email.Args) {
+			a.Attachments = []email.Attachment{{Path: "x", ContentType: "Message/RFC822"}}
+		}},
+		{"content type of several parts", "attachments[0].content_type", func(a *email.Args) {
+			a.Attachments = []email.Attachment{{Path: "x", ContentType: "multipart/mixed; boundary=b"}}
 		}},
 	}
 	for _, test := range cases {

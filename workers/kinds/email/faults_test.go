@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,13 +189,30 @@ func TestMessageLargerThanTheServerAcceptsIsDead(t *testing.T) {
 func TestAddressBeyondASCIIGoesOnlyToAServerThatAcceptsIt(t *testing.T) {
 	t.Parallel()
 	args := hello()
-	args.To = []string{"jürgen@example.com"}
+	args.ReplyTo = []string{"jürgen@example.com"}
 	s := startMailServer(t, nil)
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptDead, "SMTPUTF8")
+	args.To, args.ReplyTo = args.ReplyTo, nil
 	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptDead, "SMTPUTF8")
 	s = startMailServer(t, func(s *mailServer) { s.server.EnableSMTPUTF8 = true })
 	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptSucceeded)
 	if to := s.received()[0].to[0]; to != "jürgen@example.com" {
 		t.Errorf("sent to %s", to)
+	}
+}
+
+func TestDomainBeyondASCIIIsSentInItsASCIIForm(t *testing.T) {
+	t.Parallel()
+	s := startMailServer(t, nil)
+	args := hello()
+	args.From, args.To, args.ReplyTo = "shop@bücher.example", []string{"Ada <ada@Bücher.example>"}, []string{"office@bücher.example"}
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptSucceeded)
+	got := s.received()[0]
+	if got.from != "shop@xn--bcher-kva.example" || got.to[0] != "ada@xn--bcher-kva.example" {
+		t.Errorf("sent from %s to %s", got.from, got.to)
+	}
+	if header := got.parse(t).Header; header.Get("Reply-To") != "<office@xn--bcher-kva.example>" || !strings.HasSuffix(header.Get("Message-Id"), "@xn--bcher-kva.example>") {
+		t.Errorf("%v", header)
 	}
 }
 

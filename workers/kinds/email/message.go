@@ -32,6 +32,8 @@ type outgoing struct {
 	sender     string   // of the envelope
 	recipients []string // of the envelope, each once
 	content    []byte   // header and body
+
+	international bool // an address of the envelope or the header has letters beyond ASCII
 }
 
 // maxDateAge bounds how long before the message is made its job may have been
@@ -56,7 +58,7 @@ func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing
 	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	message.FromMailAddress(from)
-	recipients, err := setAddresses(message, args)
+	recipients, international, err := setAddresses(message, args)
 	if err != nil {
 		return nil, workers.Dead(err)
 	}
@@ -81,12 +83,12 @@ func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing
 	if _, err := message.WriteTo(&content); err != nil {
 		return nil, workers.Dead(fmt.Errorf("write the message: %w", err))
 	}
-	return &outgoing{"<" + id + ">", from.Address, recipients, content.Bytes()}, nil
+	return &outgoing{"<" + id + ">", from.Address, recipients, content.Bytes(), international || !isASCII(from.Address)}, nil
 }
 
-// setAddresses sets the headers with addresses, and returns the addresses of the
-// envelope.
-func setAddresses(message *gomail.Msg, args Args) (recipients []string, err error) {
+// setAddresses sets the headers with addresses. It returns the addresses of the
+// envelope, and whether one of any field has letters beyond ASCII.
+func setAddresses(message *gomail.Msg, args Args) (recipients []string, international bool, err error) {
 	for _, field := range []struct {
 		name      string
 		addresses Addresses
@@ -101,9 +103,10 @@ func setAddresses(message *gomail.Msg, args Args) (recipients []string, err erro
 		for _, text := range field.addresses {
 			one, err := parseAddress(field.name, text)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			parsed = append(parsed, one)
+			international = international || !isASCII(one.Address)
 			if field.name != "reply_to" && !slices.Contains(recipients, one.Address) {
 				recipients = append(recipients, one.Address)
 			}
@@ -112,7 +115,7 @@ func setAddresses(message *gomail.Msg, args Args) (recipients []string, err erro
 			field.set(parsed...)
 		}
 	}
-	return recipients, nil
+	return recipients, international, nil
 }
 
 // messageID returns the same id for every attempt. It contains the job's id, so that
@@ -142,7 +145,11 @@ type attachedFile struct {
 }
 
 func (f attachedFile) attach(message *gomail.Msg) error {
-	err := message.AttachReader(f.name, bytes.NewReader(f.content), gomail.WithFileContentType(gomail.ContentType(f.contentType)))
+	contentType := cmp.Or(f.contentType, mime.TypeByExtension(filepath.Ext(f.name)))
+	if isComposite(contentType) {
+		contentType = "application/octet-stream"
+	}
+	err := message.AttachReader(f.name, bytes.NewReader(f.content), gomail.WithFileContentType(gomail.ContentType(contentType)))
 	if err != nil {
 		return fmt.Errorf("attachment %s: %w", f.name, err)
 	}
@@ -198,11 +205,18 @@ func (e *Sender) fetchFile(ctx context.Context, attachment Attachment, limit int
 // if a part cannot have it. The part gets a name of its own.
 func partType(contentType string) string {
 	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil || strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/") {
-		return "" // RFC 2045, section 6.4: these cannot be encoded in base64
+	if err != nil || isComposite(contentType) {
+		return ""
 	}
 	delete(params, "name")
 	return mime.FormatMediaType(kind, params)
+}
+
+// isComposite reports whether a content type is one of multipart or message. Parts of
+// these types must not be encoded in base64 (RFC 2045, section 6.4).
+func isComposite(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType) // "" if it is malformed
+	return strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/")
 }
 
 func (e *Sender) readFile(_ context.Context, attachment Attachment, limit int64) (attachedFile, error) {

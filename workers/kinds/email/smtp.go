@@ -203,15 +203,11 @@ func (conn *smtpConn) fits(m *outgoing) error {
 	if limit, err := strconv.Atoi(size); err == nil && limit > 0 && len(m.content) > limit {
 		return workers.Dead(fmt.Errorf("%w: it has %d bytes encoded, this server accepts %d", ErrTooLarge, len(m.content), limit))
 	}
-	international := !isASCII(m.sender)
-	for _, recipient := range m.recipients {
-		international = international || !isASCII(recipient)
-	}
-	if able, _ := conn.client.Extension("SMTPUTF8"); international && !able {
+	if able, _ := conn.client.Extension("SMTPUTF8"); m.international && !able {
 		return workers.Dead(errors.New("an address has letters beyond ASCII, and this server does not accept them (SMTPUTF8)"))
 	}
 	// Only if needed: the next server on the way may not support it.
-	conn.client.SkipSMTPUTF8(!international)
+	conn.client.SkipSMTPUTF8(!m.international)
 	return nil
 }
 

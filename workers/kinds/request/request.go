@@ -34,7 +34,8 @@ import (
 type Config struct {
 	// AllowRedirects makes the client follow up to 10 redirects, but none from
 	// https to http. A request to another host has no headers of the job and no
-	// signature.
+	// signature. A request whose method has changed, or whose body was dropped, has
+	// no signature either.
 	AllowRedirects bool
 
 	// AllowPrivate lets jobs reach addresses outside of the public internet:
@@ -184,6 +185,8 @@ func (h *Client) redirect(next *http.Request, before []*http.Request) error {
 		if kind != "" {
 			next.Header.Set("Content-Type", kind)
 		}
+	case next.Method != first.Method || next.ContentLength != first.ContentLength:
+		next.Header.Del(signatureHeader) // it is that of the body
 	}
 	return nil
 }

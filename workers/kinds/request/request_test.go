@@ -351,3 +351,44 @@ func TestRedirectsToOtherHostsCarryNothingOfTheJob(t *testing.T) {
 		t.Error(outcome)
 	}
 }
+
+func TestRedirectsWithoutTheBodyCarryNoSignature(t *testing.T) {
+	t.Parallel()
+	type seen struct{ method, body, signature string }
+	requests := make(chan seen, 10)
+	server := serve(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		requests <- seen{r.Method, string(body), r.Header.Get("Skidway-Signature")}
+		if status, err := strconv.Atoi(r.URL.Path[1:]); err == nil {
+			http.Redirect(w, r, "/then", status)
+		} else if r.URL.Path == "/then" {
+			http.Redirect(w, r, "/end", http.StatusTemporaryRedirect)
+		}
+	})
+	h := inside(t, request.Config{AllowRedirects: true, Secrets: map[string]string{"shop": "s"}})
+	for _, c := range []struct {
+		method string
+		status int
+		want   seen // without signature; empty: as the first request
+	}{
+		{"POST", http.StatusSeeOther, seen{method: "GET"}},
+		{"PUT", http.StatusFound, seen{method: "GET"}},
+		{"GET", http.StatusFound, seen{method: "GET"}},
+		{"POST", http.StatusPermanentRedirect, seen{}},
+	} {
+		resultOf(t, do(t, h, request.Args{Method: c.method, URL: server + "/" + strconv.Itoa(c.status), Body: "b", Sign: "shop"}))
+		first := <-requests
+		if first.signature == "" || first.body != "b" {
+			t.Errorf("%+v", first)
+		}
+		want := c.want
+		if want == (seen{}) {
+			want = first
+		}
+		for range 2 {
+			if got := <-requests; got != want {
+				t.Errorf("%s %d: %+v, want %+v", c.method, c.status, got, want)
+			}
+		}
+	}
+}

@@ -306,3 +306,10 @@ func (s *kindSet) close() {
 		s.email.Close()
 	}
 }
+
+// kill ends the commands that jobs run. The process must exit then.
+func (s *kindSet) kill() {
+	if s.exec != nil {
+		s.exec.Kill()
+	}
+}

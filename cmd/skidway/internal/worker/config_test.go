@@ -133,6 +133,22 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 	}
 }
 
+func TestEmptySecretIsRefusedWithItsLine(t *testing.T) {
+	t.Setenv("SKIDWAY_TEST_EMPTY", "")
+	folder := t.TempDir()
+	empty, line := writeFile(t, folder, "empty", ""), writeFile(t, folder, "line", "\nhunter2\n")
+	for place, want := range map[string]string{
+		"{env: SKIDWAY_TEST_EMPTY}": "the secret is empty: set the variable SKIDWAY_TEST_EMPTY",
+		"{file: " + empty + "}":     "the secret is empty: the first line of " + empty,
+		"{file: " + line + "}":      "the secret is empty: the first line of " + line,
+	} {
+		_, err := read(t, "kinds:\n  http.request:\n    secrets:\n      shop: "+place+"\n", none)
+		if err == nil || !strings.Contains(err.Error(), "c.yaml:4: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want line 4 and %q", place, err, want)
+		}
+	}
+}
+
 func TestUnreadableConfigFileIsNamed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -206,6 +206,12 @@ func (s *secretValue) UnmarshalYAML(node ast.Node) error {
 			err = fmt.Errorf("the environment variable %s is not set", from.Env)
 		}
 	}
+	if err == nil && s.text == "" {
+		err = fmt.Errorf("the secret is empty: set the variable %s", from.Env)
+		if from.File != "" {
+			err = fmt.Errorf("the secret is empty: the first line of %s must contain it", from.File)
+		}
+	}
 	if err != nil {
 		return at(err)
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +49,7 @@ type service struct {
 	generation  *generation                  // the current one, which takes jobs
 	taking      atomic.Pointer[workers.Pool] // of the current generation, for other goroutines
 	generations sync.WaitGroup               // those that run jobs
+	started     []*generation                // those whose pool may still run
 	over        chan *generation             // sends those that ended by themselves
 	stopping    chan struct{}                // closed when the end begins
 }
@@ -172,6 +175,9 @@ func (s *service) stop(ctx context.Context) error {
 			return nil
 		case got := <-s.signals:
 			if got != syscall.SIGHUP {
+				for _, h := range s.started {
+					h.kinds.kill()
+				}
 				return errors.New("stopped at once: the jobs that ran are run again when their lease is over")
 			}
 		}
@@ -221,15 +227,22 @@ func (s *service) reload(ctx context.Context) {
 		return
 	}
 	s.level.Set(c.Log.level())
-	for setting, changed := range map[string]bool{
-		"redis": c.Redis != s.config.Redis, "prefix": c.Prefix != s.config.Prefix,
-		"listen": c.Listen != s.config.Listen, "queue_metrics": c.AllQueues != s.config.AllQueues, "log.format": c.Log.Format != s.config.Log.Format,
-	} {
-		if changed {
-			s.log.Warn("a setting has changed that needs a restart: the old one stays", "setting", setting)
-		}
+	for _, setting := range s.config.needsRestart(c) {
+		s.log.Warn("a setting has changed that needs a restart: the old one stays", "setting", setting)
 	}
 	s.log.Info("new configuration; jobs that run go on under the old one", s.about(c)...)
+}
+
+// needsRestart returns the settings that differ in the next configuration and take
+// effect only after a restart, sorted.
+func (c *config) needsRestart(next *config) []string {
+	changes := map[string]bool{
+		"redis": c.Redis != next.Redis, "prefix": c.Prefix != next.Prefix, "listen": c.Listen != next.Listen,
+		"queue_metrics": c.AllQueues != next.AllQueues, "log.format": c.Log.Format != next.Log.Format,
+		"worker.max_payload": c.Worker.MaxPayload != next.Worker.MaxPayload,
+	}
+	maps.DeleteFunc(changes, func(_ string, changed bool) bool { return !changed })
+	return slices.Sorted(maps.Keys(changes))
 }
 
 // logger returns a logger with the format of the configuration, and sets level.

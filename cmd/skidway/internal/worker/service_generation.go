@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"skidway/delayed"
@@ -90,6 +91,16 @@ func (h *generation) run(s *service) {
 	}
 }
 
+// hasEnded reports whether the pool has ended.
+func (h *generation) hasEnded() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // retire makes the generation take no more jobs. Those that it runs go on until they
 // end, or the service does.
 func (h *generation) retire(s *service) {
@@ -122,6 +133,7 @@ func (s *service) begin(ctx context.Context, c *config) error {
 		s.generation.retire(s)
 	}
 	s.generation = next
+	s.started = append(slices.DeleteFunc(s.started, (*generation).hasEnded), next)
 	s.taking.Store(next.pool)
 	s.generations.Go(func() { next.run(s) })
 	s.channels.watch(c.Channels)
@@ -152,19 +164,48 @@ func (s *service) storeQueue(ctx context.Context, one queueConfig) error {
 	return q.KeepEvents(ctx, int(*one.Events))
 }
 
-// store writes the queues and schedules of a configuration to Redis.
+// store writes the queues and schedules of a configuration to Redis. A schedule that is
+// refused by its revision prevents all writes.
 func (s *service) store(ctx context.Context, c *config) error {
+	var unstored []scheduleConfig
+	for _, one := range c.Schedules {
+		newer, err := s.isNewer(ctx, c, one)
+		if err != nil {
+			return err
+		}
+		if newer {
+			unstored = append(unstored, one)
+		} else if err := s.schedule(ctx, c, one); err != nil { // never replaces the stored one
+			return err
+		}
+	}
 	for _, one := range c.Queues {
 		if err := s.storeQueue(ctx, one); err != nil {
 			return err
 		}
 	}
-	for _, one := range c.Schedules {
+	for _, one := range unstored {
 		if err := s.schedule(ctx, c, one); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isNewer reports whether Redis has no such schedule, or one of a lower revision.
+func (s *service) isNewer(ctx context.Context, c *config, one scheduleConfig) (bool, error) {
+	schedule, err := one.schedule(c.Revision)
+	if err != nil {
+		return false, fmt.Errorf("schedule %q: %w", one.Name, err)
+	}
+	stored, err := delayed.Schedule(ctx, s.client, schedule.Queue, schedule.Name)
+	switch {
+	case errors.Is(err, queue.ErrNoSchedule):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("schedule %q: %w", one.Name, err)
+	}
+	return stored.Revision < schedule.Revision, nil // zero if it is malformed
 }
 
 // schedule stores a schedule, unless Redis has it from a newer configuration.

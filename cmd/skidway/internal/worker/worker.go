@@ -55,9 +55,9 @@ ends with 0. A second signal stops it at once, with exit code 1.
 
 On SIGHUP it reads the configuration again, for new jobs. Running jobs keep the
 old one until they end, and do not count for the new concurrency. An invalid
-configuration changes nothing. redis, prefix, listen, queue_metrics and
-log.format need a restart. Schedules that are no longer in the configuration
-stay until "skidway cron remove" removes them.
+configuration changes nothing. redis, prefix, listen, queue_metrics, log.format
+and worker.max_payload need a restart. Schedules that are no longer in the
+configuration stay until "skidway cron remove" removes them.
 
 With --listen it serves GET /healthz (200 while the process runs), /readyz (200
 while it takes jobs and Redis answers) and /metrics (Prometheus). The metrics
