@@ -215,3 +215,24 @@ func TestOriginsOfLinesAreValuesOfDimensions(t *testing.T) {
 		t.Errorf("the cells are %v, want %v", cells, want)
 	}
 }
+
+func TestProtocolsHaveOneNameEach(t *testing.T) {
+	t.Parallel()
+	s, ok := cuts.ParseSettings("country-day by=protocol")
+	format, err := accesslog.ByName("nginx-json")
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"HTTP/1.0": "HTTP/1.0", "1.1.0.0": "HTTP/1.1", "HTTP/2.0": "HTTP/2", "2.0.0.0": "HTTP/2", "HTTP/3": "HTTP/3", "3.0.0.0": "HTTP/3", "2.0.0.1": "-",
+	} {
+		parser, counter := format.New(accesslog.Options{Fields: s.Fields()}), cuts.NewCounter(s, nil)
+		record, _ := parser.Parse([]byte(`{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-01T00:30:01Z","server_protocol":"` + text + `"}`))
+		counter.Count(record.Day, 0, false, parser.Values())
+		got := map[string]bool{}
+		counter.Cells(func(_, member string, _ int64) { got[member] = true })
+		if !got[want] {
+			t.Errorf("%s is counted as %v, want %s", text, got, want)
+		}
+	}
+}

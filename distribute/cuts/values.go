@@ -106,16 +106,18 @@ func isMethod(text []byte) bool {
 	return len(text) <= 16 && !slices.ContainsFunc(text, func(c byte) bool { return c|0x20 < 'a' || c|0x20 > 'z' })
 }
 
-// protocolOf returns the name of a protocol, and Missing for another text.
+// protocolOf returns the name of a protocol, and Missing for another text. Azure's Front Door writes
+// versions with four numbers, see
+// https://learn.microsoft.com/en-us/azure/frontdoor/monitor-front-door.
 func protocolOf(text []byte) string {
 	switch string(text) {
-	case "HTTP/1.0":
+	case "HTTP/1.0", "1.0.0.0":
 		return "HTTP/1.0"
-	case "HTTP/1.1":
+	case "HTTP/1.1", "1.1.0.0":
 		return "HTTP/1.1"
-	case "HTTP/2", "HTTP/2.0":
+	case "HTTP/2", "HTTP/2.0", "2.0.0.0":
 		return "HTTP/2"
-	case "HTTP/3", "HTTP/3.0":
+	case "HTTP/3", "HTTP/3.0", "3.0.0.0":
 		return "HTTP/3"
 	}
 	return Missing
