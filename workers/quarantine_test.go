@@ -326,9 +326,31 @@ func TestDeathCountsForALongJobWithoutOtherGroups(t *testing.T) {
 	}
 }
 
+// The mark can't be set. It was tried all the same before the other job started.
+func TestNoJobStartsBesideALongJobBeforeItsMarkIsTried(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{Patience: -1})
+	lost := proxy.LoseCommands("shared")
+	f.startBoth(500*time.Millisecond, make(chan struct{}), func() {
+		if len(lost) == 0 {
+			t.Error("the second job starts before the lease of the first one was to be marked")
+		}
+	})
+}
+
 // besideEachOther starts two jobs in one pool, each of which has a quarantined group of its own. They
 // end when a value comes from the gate.
 func (f *fixture) besideEachOther(groupWait time.Duration, gate chan struct{}) (first, second *queue.Job) {
+	f.Helper()
+	return f.startBoth(groupWait, gate, func() {
+		if f.db.HLen(f.ctx, f.key("alone")).Val() == 0 {
+			f.Error("the second job starts before the lease of the first one is marked")
+		}
+	})
+}
+
+// startBoth is besideEachOther, and calls check when the second job starts.
+func (f *fixture) startBoth(groupWait time.Duration, gate chan struct{}, check func()) (first, second *queue.Job) {
 	f.Helper()
 	f.add("k", queue.Options{})
 	f.add("k", queue.Options{})
@@ -340,8 +362,8 @@ func (f *fixture) besideEachOther(groupWait time.Duration, gate chan struct{}) (
 	p.SetGroupWait(groupWait)
 	begun, starts := make(chan *queue.Job, 10), atomic.Int64{}
 	p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
-		if starts.Add(1) == 2 && f.db.HLen(f.ctx, f.key("alone")).Val() == 0 {
-			f.Error("the second job starts before the lease of the first one is marked")
+		if starts.Add(1) == 2 {
+			check()
 		}
 		begun <- job
 		select {
