@@ -242,7 +242,7 @@ func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error
 }
 
 func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, error) {
-	if values := r.Header.Values("Authorization"); len(values) > 0 {
+	if values := r.Header.Values("Authorization"); len(values) > 0 && !g.isForProxy(r, values) {
 		scheme, text, _ := strings.Cut(values[0], " ")
 		if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
 			return nil, ErrToken
@@ -280,6 +280,18 @@ func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, er
 		return nil, err
 	}
 	return p, checkOrigin(r)
+}
+
+// isForProxy reports whether the values of Authorization are for a proxy that names the user itself, as those
+// of the scheme Basic are.
+func (g *Gate) isForProxy(r *http.Request, values []string) bool {
+	if g.config.AuthHeader == "" || len(r.Header.Values(g.config.AuthHeader)) == 0 || !g.trusted(r) {
+		return false
+	}
+	return !slices.ContainsFunc(values, func(value string) bool {
+		scheme, _, _ := strings.Cut(value, " ")
+		return strings.EqualFold(scheme, "Bearer")
+	})
 }
 
 // isSafe reports whether a request changes nothing.

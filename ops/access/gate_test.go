@@ -456,10 +456,17 @@ func TestProxyIsBelievedOnlyAtItsAddress(t *testing.T) {
 	s.want("two users", s.send("GET", "/", "", "X-User", "ada", "X-User", "ada"), 401, "")
 	s.want("a change without origin", s.send("POST", "/", "", "X-User", "ada"), 403, "")
 	s.want("a change", s.send("POST", "/", "", "X-User", "ada", "Sec-Fetch-Site", "same-origin"), 200, "ada")
+	basic := "Basic YWRhOnNlY3JldA=="
+	s.want("a password for the proxy", s.send("GET", "/", "", "X-User", "ada", "Authorization", basic), 200, "ada")
+	s.want("a password, and no user", s.send("GET", "/", "", "Authorization", basic), 401, "")
+	s.want("a token beside the user", s.send("GET", "/", "", "X-User", "ada", "Authorization", s.token("view:*")), 200, "ci")
+	s.want("a token that is wrong", s.send("GET", "/", "", "X-User", "ada", "Authorization", "Bearer x"), 401, "")
+	s.want("a token after a password", s.send("GET", "/", "", "X-User", "ada", "Authorization", basic, "Authorization", "Bearer x"), 401, "")
 
 	spoofed := &site{fixture: f}
 	spoofed.start(GateConfig{Users: users, Proxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, AuthHeader: "X-User"})
 	s.want("another address", spoofed.send("GET", "/", "", "X-User", "ada", "X-Forwarded-For", "192.0.2.9"), 401, "")
+	s.want("another address with a password", spoofed.send("GET", "/", "", "X-User", "ada", "Authorization", basic), 401, "")
 	s.want("another address with a token", spoofed.send("GET", "/", "", "X-User", "ada", "X-Forwarded-For", "192.0.2.9", "Authorization", s.token("view:*")), 200, `ci / from 127.0.0.1, user header ""`)
 }
 

@@ -55,8 +55,8 @@ type delivery struct {
 }
 
 var hookSchemes = map[string]func(header http.Header, body []byte) (delivery, error){
-	"skidway":           stamped("Skidway-Signature"),
-	"stripe":            stamped("Stripe-Signature"),
+	"skidway":           skidwayHook,
+	"stripe":            stripeHook,
 	"standard-webhooks": standardWebhook,
 	"github":            githubHook,
 }
@@ -158,34 +158,49 @@ func only(header http.Header, name string) (string, error) {
 	return values[0], nil
 }
 
-// stamped returns the scheme of a header such as "t=1767225600,v1=5257a869…".
-func stamped(name string) func(http.Header, []byte) (delivery, error) {
-	return func(header http.Header, body []byte) (d delivery, err error) {
-		value, err := only(header, name)
-		if err != nil {
-			return d, err
-		}
-		for part := range strings.SplitSeq(value, ",") {
-			key, text, _ := strings.Cut(strings.TrimSpace(part), "=")
-			switch {
-			case key == "t" && d.stamp == "":
-				d.stamp = text
-			case key == "t":
-				return d, ErrSignature
-			case key == "v1":
-				signature, err := hex.DecodeString(text)
-				if err != nil {
-					return d, err
-				}
-				d.signatures = append(d.signatures, signature)
-			}
-		}
-		if d.stamp == "" {
-			return d, ErrSignature
-		}
-		d.content = append([]byte(d.stamp+"."), body...)
-		return d, nil
+// skidwayHook is the scheme of http.request. It signs each attempt at another time, under the same
+// Idempotency-Key. Different jobs may have the same body, so without a key the content stands for the delivery.
+func skidwayHook(header http.Header, body []byte) (delivery, error) {
+	d, err := stamped(header, "Skidway-Signature", body)
+	if key := strings.Join(header.Values("Idempotency-Key"), "\n"); key != "" {
+		d.id = key + "\n" + string(body)
 	}
+	return d, err
+}
+
+// stripeHook is the scheme of Stripe, which signs each attempt at another time. The body has the id of an event.
+func stripeHook(header http.Header, body []byte) (delivery, error) {
+	d, err := stamped(header, "Stripe-Signature", body)
+	d.id = string(body)
+	return d, err
+}
+
+// stamped returns the delivery of a header such as "t=1767225600,v1=5257a869…".
+func stamped(header http.Header, name string, body []byte) (d delivery, err error) {
+	value, err := only(header, name)
+	if err != nil {
+		return d, err
+	}
+	for part := range strings.SplitSeq(value, ",") {
+		key, text, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch {
+		case key == "t" && d.stamp == "":
+			d.stamp = text
+		case key == "t":
+			return d, ErrSignature
+		case key == "v1":
+			signature, err := hex.DecodeString(text)
+			if err != nil {
+				return d, err
+			}
+			d.signatures = append(d.signatures, signature)
+		}
+	}
+	if d.stamp == "" {
+		return d, ErrSignature
+	}
+	d.content = append([]byte(d.stamp+"."), body...)
+	return d, nil
 }
 
 // standardWebhook is the scheme of www.standardwebhooks.com. Senders repeat a delivery under its id.

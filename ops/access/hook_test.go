@@ -98,6 +98,36 @@ func TestSignedDeliveriesAreVerified(t *testing.T) {
 	}
 }
 
+func TestRepeatedDeliveriesHaveTheSameID(t *testing.T) {
+	t.Parallel()
+	id := func(scheme, key, body string, later time.Duration) string {
+		t.Helper()
+		header := signed(scheme, hookSecret, body, later)
+		if key != "" {
+			header.Set("Idempotency-Key", key)
+		}
+		id, err := hookOf(scheme, hookSecret).Verify(header, []byte(body), hookTime)
+		if err != nil {
+			t.Errorf("%s: %v", scheme, err)
+		}
+		return id
+	}
+	for _, scheme := range access.HookSchemes() {
+		if id(scheme, "k", "{}", 0) != id(scheme, "k", "{}", time.Minute) {
+			t.Errorf("%s: a repetition a minute later has another id", scheme)
+		}
+		if scheme != "standard-webhooks" && id(scheme, "k", "{}", 0) == id(scheme, "k", "[]", 0) {
+			t.Errorf("%s: another body has the same id", scheme)
+		}
+	}
+	if id("stripe", "", "{}", 0) != id("stripe", "k", "{}", time.Minute) {
+		t.Error("stripe: a header that is not signed changes the id")
+	}
+	if id("skidway", "k", "{}", 0) == id("skidway", "l", "{}", 0) || id("skidway", "", "{}", 0) == id("skidway", "", "{}", time.Minute) {
+		t.Error("skidway: different jobs with the same body have the same id")
+	}
+}
+
 func TestOddSignaturesAreRefused(t *testing.T) {
 	t.Parallel()
 	stamp := strconv.FormatInt(hookTime.Unix(), 10)

@@ -29,7 +29,7 @@ type Event struct {
 }
 
 // streamEvents sends the events of a queue, or of one job, as server-sent events. The header
-// Last-Event-ID continues after an event; without it the stream begins now. Events can come twice
+// Last-Event-ID continues after an id; without it the stream begins now. Events can come twice
 // after that, and those that the queue has dropped meanwhile are left out.
 func streamEvents(ctx context.Context, c *call) (any, error) {
 	name, job := c.query.Get("queue"), c.query.Get("job")
@@ -79,14 +79,20 @@ func streamEvents(ctx context.Context, c *call) (any, error) {
 	defer cancel()
 	defer context.AfterFunc(c.work, cancel)() // the handler is closed
 	c.w.Header().Set("Content-Type", eventsHeader)
+	c.w.Header().Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
 	return written, sendEvents(ctx, c, q, job, events, cursor)
 }
 
 // sendEvents sends events until the context ends, the client reads too slowly, or the principal may
-// not see them any more.
+// not see them any more. Each write ends with the id up to which events were read: a client that connects
+// again continues there, also if it has received no event.
 func sendEvents(ctx context.Context, c *call, q *queue.Queue, job string, events []queue.Event, cursor string) error {
 	connection := http.NewResponseController(c.w)
+	limit := func() {
+		_ = connection.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder of a test has none
+	}
+	defer limit() // for the end of the answer
 	asked := time.Now()
 	for {
 		if time.Since(asked) > c.askAgain {
@@ -95,7 +101,7 @@ func sendEvents(ctx context.Context, c *call, q *queue.Queue, job string, events
 				return nil
 			}
 		}
-		text := fmt.Appendf(nil, ": %s\n", cursor)
+		var text []byte
 		for _, event := range events {
 			if job != "" && event.Job != job {
 				continue
@@ -106,13 +112,14 @@ func sendEvents(ctx context.Context, c *call, q *queue.Queue, job string, events
 			}
 			text = fmt.Appendf(text, "event: %s\nid: %s\ndata: %s\n\n", event.Kind, event.ID, data)
 		}
-		_ = connection.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder of a test has none
-		if _, err := c.w.Write(append(text, '\n')); err != nil {
+		limit()
+		if _, err := c.w.Write(fmt.Appendf(text, "id: %s\n\n", cursor)); err != nil {
 			return nil
 		}
 		if connection.Flush() != nil || ctx.Err() != nil {
 			return nil
 		}
+		_ = connection.SetWriteDeadline(time.Time{}) // on HTTP/2 one that passes while nothing is written resets the stream
 		var err error
 		if events, cursor, err = q.Events(ctx, cursor, beatEvery); err != nil {
 			return nil // the client connects again, and gets the reason

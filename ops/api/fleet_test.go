@@ -148,6 +148,9 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 		f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
+		for _, days := range []string{"from=yesterday", "to=2026-02-30"} {
+			f.do("GET", "/channels/web/counts?subscriber=countries&"+days, nil, 400).problem("invalid")
+		}
 		f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
 		f.do("GET", "/channels/none", nil, 404).problem("not-found")
 		f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")

@@ -14,6 +14,7 @@ import (
 	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/chat"
+	"skidway/distribute/cuts"
 	"skidway/internal/rdb"
 	"skidway/ops"
 	"skidway/ops/access"
@@ -205,12 +206,13 @@ func problemOfName(err error) *Problem {
 	var none *ops.NoQueueError
 	var name *distribute.InvalidNameError
 	var wrong *chat.InvalidError
+	var query *cuts.QueryError
 	switch {
 	case errors.As(err, &none): // without the names of the others
 		return problem("no-queue", "there is no queue %s", none.Name)
 	case errors.Is(err, queue.ErrNoSchedule), errors.Is(err, distribute.ErrNoChannel), errors.Is(err, distribute.ErrNoSubscriber), errors.Is(err, chat.ErrNoChat):
 		return problem("not-found", "%v", err)
-	case errors.Is(err, queue.ErrInvalid), errors.As(err, &name), errors.As(err, &wrong):
+	case errors.Is(err, queue.ErrInvalid), errors.As(err, &name), errors.As(err, &wrong), errors.As(err, &query):
 		return problem("invalid", "%v", err)
 	}
 	return nil

@@ -79,10 +79,11 @@ func TestEventsAreStreamedAndContinued(t *testing.T) {
 			r.Header.Set("Last-Event-ID", after)
 			response, err = http.DefaultClient.Do(r)
 			f.must(err)
-			lines := bufio.NewScanner(response.Body)
+			lines, inEvent := bufio.NewScanner(response.Body), false
 			return func() string {
 				for lines.Scan() {
-					if !strings.HasPrefix(lines.Text(), ":") && lines.Text() != "" {
+					begins := strings.HasPrefix(lines.Text(), "event: ")
+					if inEvent = lines.Text() != "" && (inEvent || begins); inEvent {
 						return lines.Text()
 					}
 				}

@@ -1,7 +1,9 @@
 package dash
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"skidway/ops/access"
@@ -17,8 +19,11 @@ type auditData struct {
 	Shell  string
 }
 
-// auditLooked is the number of entries that a page looks at.
-const auditLooked = 500
+// Bounds of a page.
+const (
+	auditLooked = 500 // entries
+	auditEnded  = 50  // changes that the next page knows as ended
+)
 
 // auditPage is the list of who changed what, the latest first.
 func auditPage(p *page) error {
@@ -28,12 +33,19 @@ func auditPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	ended := map[string]bool{}
+	ended := map[string]bool{} // changes with an end on this page or one before it, and no beginning yet
+	before := p.request.Form["ended"]
+	for _, change := range before[:min(len(before), auditEnded)] {
+		ended[change] = true
+	}
 	for _, e := range entries {
 		if e.Outcome == "" && ended[e.Change] {
-			continue // the row of its end says it all
+			delete(ended, e.Change)
+			continue // the row of the end has all of it
 		}
-		ended[e.Change] = true
+		if e.Outcome != "" && e.Change != "" {
+			ended[e.Change] = true
+		}
 		if data.Matches(e) {
 			data.Rows = append(data.Rows, e)
 			p.recorder.row("audit", e.ID)
@@ -42,7 +54,8 @@ func auditPage(p *page) error {
 	data.Looked = p.Val("looked", words.T("audit.looked", len(entries)))
 	data.Shell = command(withFlags([]string{"audit"}, "who", data.Who, "action", data.Action, "queue", data.Queue)...)
 	if next != "" {
-		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}}.Encode()
+		open := slices.Sorted(maps.Keys(ended))
+		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}, "ended": open[:min(len(open), auditEnded)]}.Encode()
 	}
 	p.Title = words.T("audit.title")
 	p.Data = data

@@ -38,6 +38,7 @@ type browser struct {
 	*browsertest.Tab
 	server  string
 	streams *atomic.Int64 // that are open
+	ended   *atomic.Bool  // whether the session has ended
 }
 
 // awaitStreams waits until so many streams are open.
@@ -54,13 +55,19 @@ func (b *browser) awaitStreams(n int64) {
 func (f *fixture) open(chromium context.Context) *browser {
 	f.Helper()
 	mux := http.NewServeMux()
-	streams := new(atomic.Int64)
+	streams, ended := new(atomic.Int64), new(atomic.Bool)
 	mux.Handle(mounted+"/", http.StripPrefix(mounted, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/live" {
 			streams.Add(1)
 			defer streams.Add(-1)
 		}
-		f.dash.ServeHTTP(w, r)
+		if !ended.Load() {
+			f.dash.ServeHTTP(w, r)
+		} else if strings.Contains(r.Header.Get("Accept"), "text/html") { // as a gate does
+			http.Redirect(w, r, mounted+"/login", http.StatusSeeOther)
+		} else {
+			http.Error(w, "no session", http.StatusUnauthorized)
+		}
 	})))
 	for path, form := range loginForms {
 		mux.HandleFunc(mounted+path, func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +84,7 @@ func (f *fixture) open(chromium context.Context) *browser {
 	f.Cleanup(f.dash.EndStreams) // before the servers wait for them
 	tab := browsertest.Open(f.TB, chromium, func(url string) bool { return strings.HasPrefix(url, front.URL+mounted+"/") })
 	tab.Do(chromedp.Navigate(front.URL + mounted + "/"))
-	return &browser{tab, front.URL + mounted, streams}
+	return &browser{tab, front.URL + mounted, streams, ended}
 }
 
 // loginForms are the states of the sign-in page, by the paths at which browsers see them.
@@ -441,6 +448,13 @@ func testStreams(t *testing.T, ctx context.Context) {
 	b.Wait(`document.getElementById("hold").getAttribute("aria-pressed") === "true" && document.getElementById("news-text").textContent === document.getElementById("news").dataset.many && !document.getElementById("news").hidden`)
 	b.awaitStreams(4)
 	b.Check("held page")
+	// A page whose session has ended leads to the login.
+	b.visit("/jobs/"+id, 1400)
+	b.Wait(`document.readyState === "complete"`)
+	hide(true)
+	b.ended.Store(true)
+	hide(false)
+	b.Do(chromedp.WaitVisible(`[name=password]`))
 }
 
 func testLogin(t *testing.T, ctx context.Context) {

@@ -69,6 +69,7 @@ func exportJobs(p *page) error {
 		late := !time.Now().Before(until)
 		if !late {
 			found, err = searchUntil(p, until, f, found.next)
+			late = err != nil && !time.Now().Before(until) && p.ctx().Err() == nil
 		}
 		if late || errors.As(err, &busy) {
 			_ = note(words.T("jobs.not_complete", n)) // else the reader has gone
@@ -82,12 +83,16 @@ func exportJobs(p *page) error {
 }
 
 // searchUntil is searchJobs for the next part of an export. It waits, until a time, while other searches
-// use the time that searches may take.
+// use the time that searches may take. Only the search for the first part may take longer.
 func searchUntil(p *page, until time.Time, f jobFilter, cursor string) (found jobSearch, err error) {
 	ctx, cancel := context.WithDeadline(p.ctx(), until)
 	defer cancel()
+	searching := *p
+	if cursor != "" {
+		searching.request = p.request.WithContext(ctx)
+	}
 	err = ops.RetryWhileBusy(ctx, func() error {
-		found, err = searchJobs(p, f, cursor, exportStep)
+		found, err = searchJobs(&searching, f, cursor, exportStep)
 		return err
 	})
 	return found, err

@@ -56,6 +56,7 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 	defer d.running.Done()
 	defer d.streams.Close(opened)
 	writer := stream.NewWriter(w)
+	defer writer.Close()
 	follower := &follower{dash: d, request: r, target: target, route: route, who: who, checked: time.Now()}
 	for {
 		changed, next, err := follower.step()

@@ -202,6 +202,7 @@ const open = () => {
     disconnected()
     if (source?.readyState === EventSource.CLOSED) { // refused, for example by a server that is busy: the browser tries no more
       close()
+      stay().then(answer => { if (answer?.status === 401) location.reload() }) // the session has ended
       setTimeout(open, againAfter)
     }
   })
@@ -216,8 +217,8 @@ const setHeld = now => {
 }
 
 // The session lasts as long as the page is open, also without a stream.
-const stay = () => { if (!source) fetch(body.dataset.base + '/settings', {method: 'HEAD'}).catch(() => {}) }
-if (body.dataset.now) setInterval(stay, 600000)
+const stay = () => fetch(body.dataset.base + '/settings', {method: 'HEAD'}).catch(() => {})
+if (body.dataset.now) setInterval(() => { if (!source) stay() }, 600000)
 
 if (hold) {
   hold.dataset.live = hold.title

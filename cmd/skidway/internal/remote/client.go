@@ -235,10 +235,13 @@ func (e *problemError) Error() string {
 
 func (e *problemError) Unwrap() error { return e.same }
 
-// problem returns the error in an answer.
+// problem returns the error in an answer. An answer of the class 5xx without a problem is a lost one.
 func (t *transport) problem(response *http.Response, text []byte) error {
 	var p api.Problem
 	if err := json.Unmarshal(text, &p); err != nil || !strings.HasPrefix(p.Type, api.ProblemType) {
+		if response.StatusCode >= 500 { // of a proxy, which may have passed the request on
+			return &cli.UnreachableServerError{Address: t.base, Err: fmt.Errorf("the answer is %s", response.Status)}
+		}
 		return fmt.Errorf("%s answers %s: is it a server of the API?", t.base, response.Status)
 	}
 	err := errorOf(p)

@@ -90,10 +90,13 @@ func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 	return log.Lines, err
 }
 
+// maxWait is the time that one request waits: proxies often end one after a minute or half of it.
+const maxWait = 25 * time.Second
+
 // Wait is [queue.Client.Wait].
 func (c *Client) Wait(ctx context.Context, id string) (*queue.Job, error) {
 	for {
-		found, err := get[api.Job](ctx, c.server, path("jobs", id), url.Values{"wait": {"1m"}})
+		found, err := get[api.Job](ctx, c.server, path("jobs", id), url.Values{"wait": {maxWait.String()}})
 		if isProblem(err, "busy") {
 			if err = rdb.Sleep(ctx, time.Second); err == nil {
 				continue

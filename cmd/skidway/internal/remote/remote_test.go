@@ -30,6 +30,7 @@ type fixture struct {
 	client *remote.Client
 	queues *queue.Client
 	drop   atomic.Int64 // answers to changes that are lost from now on
+	proxy  atomic.Int64 // status of lost answers; zero closes the connection
 	url    string
 }
 
@@ -49,6 +50,10 @@ func setup(t *testing.T) *fixture {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && f.drop.Add(-1) >= 0 {
 			handler.ServeHTTP(httptest.NewRecorder(), r)
+			if status := f.proxy.Load(); status != 0 {
+				http.Error(w, "<html>the proxy has no answer</html>", int(status))
+				return
+			}
 			panic(http.ErrAbortHandler)
 		}
 		handler.ServeHTTP(w, r)
@@ -112,6 +117,48 @@ func TestLostAnswerOfAChangeLeavesItsOutcomeUnknown(t *testing.T) {
 		if err := change(); !errors.As(err, &unknown) {
 			t.Errorf("%s: %v, want an OutcomeUnknownError", name, err)
 		}
+	}
+}
+
+func TestErrorOfAProxyIsALostAnswer(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{})
+	for _, status := range []int64{http.StatusBadGateway, http.StatusGatewayTimeout} {
+		f.proxy.Store(status)
+		f.drop.Store(1)
+		id, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+		f.must(err)
+		f.drop.Store(1)
+		var unknown *skidway.OutcomeUnknownError
+		if _, err := f.client.Cancel(t.Context(), id); !errors.As(err, &unknown) {
+			t.Errorf("%d: %v, want an OutcomeUnknownError", status, err)
+		}
+	}
+	page, err := f.client.Search(t.Context(), "mail", ops.SearchOptions{State: queue.Waiting})
+	f.must(err)
+	if len(page.Jobs) != 0 { // each was added once, and cancelled
+		t.Errorf("%d jobs wait", len(page.Jobs))
+	}
+}
+
+func TestWaitSendsShortRequests(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err != nil || wait <= 0 || wait >= 30*time.Second {
+			t.Errorf("a request waits %s, %v", wait, err)
+		}
+		state := map[bool]string{true: "active", false: "dead"}[requests.Add(1) == 1]
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"id":"mail:0:a","queue":"mail","kind":"news","priority":"normal","state":"` + state + `"}`))
+	}))
+	defer server.Close()
+	client, err := remote.New(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := client.Wait(t.Context(), "mail:0:a"); err != nil || found.State != queue.Dead || requests.Load() != 2 {
+		t.Errorf("%+v, %v after %d requests", found, err, requests.Load())
 	}
 }
 

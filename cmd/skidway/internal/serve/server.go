@@ -150,9 +150,7 @@ func (s *Servers) open(one *server, address string, gate *access.Gate, withMetri
 	routes, err := withHealth(s.config, s.flags, withMetrics, next)
 	files := s.flags.listener
 	if err == nil && files.TLSCert != "" {
-		var pair tls.Certificate
-		pair, err = tls.LoadX509KeyPair(files.TLSCert, files.TLSKey)
-		one.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		one.tls, err = tlsConfig(files.TLSCert, files.TLSKey, s.config.Logger)
 	}
 	if err == nil {
 		one.Listener, err = net.Listen("tcp", address)
@@ -166,6 +164,15 @@ func (s *Servers) open(one *server, address string, gate *access.Gate, withMetri
 		return "https://" + one.Addr().String(), nil
 	}
 	return "http://" + one.Addr().String(), nil
+}
+
+// tlsConfig returns the configuration of a server with a certificate, which is read again when it is renewed.
+func tlsConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, error) {
+	pair, err := access.OpenKeyPair(certPath, keyPath, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{GetCertificate: pair.Certificate, MinVersion: tls.VersionTLS12}, nil
 }
 
 // limitTimes bounds the time in which a body is read, also that of a request which is refused, as the server

@@ -87,18 +87,30 @@ func (s *Set) End() {
 	s.bySess, s.all = nil, 0
 }
 
-// An Writer writes events, each within a time.
+// A Writer writes events, each within a time.
 type Writer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 }
 
-// NewWriter returns a writer of events, and sets the headers of the answer.
+// NewWriter returns a writer of events, and sets the headers of the answer. The stream may last longer than
+// other answers. The caller closes the writer.
 func NewWriter(w http.ResponseWriter) *Writer {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	return &Writer{w, http.NewResponseController(w)}
+	e := &Writer{w, http.NewResponseController(w)}
+	e.setDeadline(time.Time{})
+	return e
 }
+
+// setDeadline sets the time by which writes must end. On HTTP/2 a deadline that passes resets the stream,
+// also while nothing is written, so it is zero between events.
+func (e *Writer) setDeadline(at time.Time) {
+	_ = e.control.SetWriteDeadline(at) // not every writer has one
+}
+
+// Close bounds the time in which the server writes the end of the answer.
+func (e *Writer) Close() { e.setDeadline(time.Now().Add(writeTimeout)) }
 
 // Write writes an event with data, which is JSON or is encoded as such, and sends it.
 func (e *Writer) Write(name string, data any) error {
@@ -110,9 +122,13 @@ func (e *Writer) Write(name string, data any) error {
 		}
 		text = string(encoded)
 	}
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
+	e.setDeadline(time.Now().Add(writeTimeout))
 	if _, err := fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", name, text); err != nil {
 		return err
 	}
-	return e.control.Flush()
+	if err := e.control.Flush(); err != nil {
+		return err
+	}
+	e.setDeadline(time.Time{})
+	return nil
 }

@@ -1,9 +1,15 @@
 package stream_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"skidway/ops/dash/internal/stream"
@@ -55,7 +61,74 @@ func TestSlowReadersAreDropped(t *testing.T) {
 	if body, want := w.Body.String(), "event: change\ndata: {\"n\":1}\n\n"; body != want+want || !w.Flushed {
 		t.Errorf("the events are %q", body)
 	}
-	if len(w.deadlines) != 2 || time.Until(w.deadlines[1]) > 10*time.Second || w.deadlines[1].Before(w.deadlines[0]) {
-		t.Errorf("they may take until %v", w.deadlines)
+	events.Close()
+	if len(w.deadlines) != 6 {
+		t.Fatalf("they may take until %v", w.deadlines)
 	}
+	for i, at := range w.deadlines { // at the start and after each event there is none
+		if wait := i%2 == 0 && i < 5; at.IsZero() != wait || !wait && time.Until(at) > 10*time.Second {
+			t.Errorf("deadline %d is %v", i, at)
+		}
+	}
+}
+
+// A pipeListener accepts connections in memory.
+type pipeListener struct {
+	net.Listener
+	accepted chan net.Conn
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	c, open := <-l.accepted
+	if !open {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l *pipeListener) Close() error   { return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+func TestStreamOfHTTP2StaysOpenBetweenEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var http2 http.Protocols
+		http2.SetUnencryptedHTTP2(true)
+		listener := &pipeListener{accepted: make(chan net.Conn, 1)}
+		server := &http.Server{Protocols: &http2, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * time.Minute)) // as for every answer
+			events := stream.NewWriter(w)
+			defer events.Close()
+			for range 4 {
+				if err := events.Write("alive", "{}"); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(time.Minute):
+				}
+			}
+		})}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		transport := &http.Transport{Protocols: &http2, DialContext: func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			listener.accepted <- there
+			return here, nil
+		}}
+		response, err := (&http.Client{Transport: transport}).Get("http://memory/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if want := strings.Repeat("event: alive\ndata: {}\n\n", 4); err != nil || string(text) != want || response.ProtoMajor != 2 {
+			t.Errorf("%s: %q, %v", response.Proto, text, err)
+		}
+		_ = response.Body.Close()
+		transport.CloseIdleConnections()
+		close(listener.accepted)
+		_ = server.Close()
+		<-served
+	})
 }
