@@ -34,7 +34,7 @@ pick?.addEventListener('change', event => {
 pick?.addEventListener('reset', () => setTimeout(showPicked))
 showPicked()
 
-// Live values: elements by the name of their attribute and its value.
+// Live values: elements by their attribute and its value.
 const elements = new Map()
 for (const name of ['v', 'badge', 'shape', 'k', 'label', 'path', 'spark', 'time', 'width']) {
   for (const element of all('[data-' + name + ']')) {
@@ -71,7 +71,7 @@ const setValue = (element, text) => {
   element.classList.add('chg')
 }
 
-// Badges and bars: the shape, the colour and the width of elements that are there.
+// Badges and bars: shape, colour and width of elements that are there.
 const setBadge = (element, value) => {
   const [colour, shape, href, text] = value.split('\n')
   element.className = 'b ' + colour
@@ -200,9 +200,9 @@ const open = () => {
   })
   source.addEventListener('error', () => {
     disconnected()
-    if (source?.readyState === EventSource.CLOSED) { // refused, for example by a server that is busy: the browser tries no more
+    if (source?.readyState === EventSource.CLOSED) { // refused: the browser tries no more
       close()
-      stay().then(answer => { if (answer?.status === 401) location.reload() }) // the session has ended
+      stay().then(a => { if (a?.status === 401) location.reload() }) // the session has ended
       setTimeout(open, againAfter)
     }
   })
@@ -216,7 +216,7 @@ const setHeld = now => {
   held ? close() : open()
 }
 
-// The session lasts as long as the page is open, also without a stream.
+// The session lasts while the page is open.
 const stay = () => fetch(body.dataset.base + '/settings', {method: 'HEAD'}).catch(() => {})
 if (body.dataset.now) setInterval(() => { if (!source) stay() }, 600000)
 
