@@ -94,6 +94,14 @@ func (goneError) Error() string {
 
 func (goneError) Is(target error) bool { return target == ErrNoChannel }
 
+// chatError returns errGone if a channel's chat does not exist, and other errors as they are.
+func chatError(err error) error {
+	if errors.Is(err, chat.ErrNoChat) {
+		return errGone
+	}
+	return err
+}
+
 // InvalidWindowError is the error for a window that is below the minimum.
 type InvalidWindowError struct{ Bytes int64 }
 

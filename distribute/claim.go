@@ -41,7 +41,7 @@ func (c *Channel) announce(ctx context.Context, shipper string, a announcement) 
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("announce the file: %w", err)
+		return fmt.Errorf("announce the file: %w", chatError(err))
 	}
 	return c.wakeAll(ctx)
 }

@@ -218,17 +218,19 @@ func (q *claimQueue) removedError() error {
 	return fmt.Errorf("subscriber %q was removed from channel %q: %w", q.subscriber, q.channel.name, ErrNoSubscriber)
 }
 
+// chatError is the error for one of the channel's chat.
+func (q *claimQueue) chatError(err error) error {
+	if errors.Is(err, chat.ErrNotMember) {
+		return q.removedError()
+	}
+	return chatError(err)
+}
+
 // read reads the next announcements, and reports whether there were any.
 func (q *claimQueue) read(ctx context.Context) (bool, error) {
 	messages, err := q.channel.chat.Pending(ctx, q.channel.chatID(), memberName(q.subscriber), q.lastRead, claimBatch)
-	switch {
-	case errors.Is(err, chat.ErrNotMember):
-		err = q.removedError()
-	case errors.Is(err, chat.ErrNoChat):
-		err = errGone
-	}
 	if err != nil || len(messages) == 0 {
-		return false, err
+		return false, q.chatError(err)
 	}
 	for _, m := range messages {
 		a, err := announcement{}, m.Err
@@ -326,8 +328,6 @@ func (q *claimQueue) acknowledge(ctx context.Context) error {
 	case errors.As(err, &invalid):
 		q.lastRead, q.acknowledged = 0, 0 // Redis went back to an earlier state: ids are given again
 		return nil
-	case errors.Is(err, chat.ErrNotMember):
-		return q.removedError()
 	}
-	return err
+	return q.chatError(err)
 }

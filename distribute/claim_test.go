@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -49,5 +50,26 @@ func TestFileThatWasGivenUpIsNotClaimedBeforeTheOlderOne(t *testing.T) {
 	queue.older.Store(true)
 	if again := next(); again.id != older.id {
 		t.Error("the newer file was claimed")
+	}
+}
+
+func TestChannelWhoseChatIsLostIsGone(t *testing.T) {
+	t.Parallel()
+	c, err := Open(t.Context(), handle.New(redistest.DB(t)), "web")
+	if err == nil {
+		err = c.Delete(t.Context(), true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := claimQueue{channel: c, subscriber: "s", lastRead: 1}
+	if err := queue.acknowledge(t.Context()); !errors.Is(err, ErrNoChannel) {
+		t.Errorf("acknowledge: %v", err)
+	}
+	if err := c.announce(t.Context(), "shipper", announcement{}); !errors.Is(err, ErrNoChannel) {
+		t.Errorf("announce: %v", err)
+	}
+	if _, err := queue.read(t.Context()); !errors.Is(err, ErrNoChannel) {
+		t.Errorf("read: %v", err)
 	}
 }
