@@ -264,7 +264,7 @@ func (f *fixture) openTab(address, path string) *liveTab {
 		}
 		return true
 	})
-	lines := f.stream(address, path)
+	lines := f.streamFor(time.Hour, address, path) // longer than the test
 	go func() {
 		for line := range lines {
 			data, found := strings.CutPrefix(line, "data: ")
@@ -360,7 +360,7 @@ func TestLivePagesEndUpAsAFreshPage(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("no page of %q is tested", left)
 	}
-	f.awaitFresh(tabs, nil, nil)
+	f.awaitFresh(tabs, map[string]string{"/operations": ""}, nil) // in time nobody carries the operation on
 	w.changeValues()
 	f.awaitFresh(tabs, map[string]string{"/operations": "rest " + w.operation, "/schedules": "rest mail nightly"},
 		map[string]string{"/": "04:31", "/queues": words.T("queue.paused_by", "tom"), "/queues/mail": "75", "/errors": "75", "/channels": "8.0 MiB", "/workers": "2 handlers", "/counts": "≈ 1"})
@@ -395,6 +395,7 @@ func (f *fixture) newWorld() *world {
 	w.delayed = f.add("mail", "email.send", `{}`, queue.Options{Delay: time.Hour})
 	f.add("docs", "pdf", `{}`, queue.Options{})
 	f.post("/queues/mail/pause", url.Values{"note": {"a note"}})
+	f.post("/queues/docs/pause", nil) // else it needs workers after a minute
 	w.schedule("nightly", "30 2 1 1 *")
 	w.schedule("yearly", "45 3 1 2 *")
 

@@ -30,7 +30,13 @@ import (
 // stream opens a stream of a page, and returns its lines.
 func (f *fixture) stream(server, page string) <-chan string {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), 3*time.Minute) // pages that read Redis are drawn every 15 s at most on a busy machine
+	return f.streamFor(3*time.Minute, server, page) // pages that read Redis are drawn every 15 s at most on a busy machine
+}
+
+// streamFor returns the lines of a stream that ends after a time.
+func (f *fixture) streamFor(length time.Duration, server, page string) <-chan string {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), length)
 	f.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/live?page="+url.QueryEscape(page), nil)
 	f.must(err)
