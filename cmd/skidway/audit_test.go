@@ -40,3 +40,17 @@ func TestFollowedAuditHasTheDefaultFormatOfAPipe(t *testing.T) {
 		w.kill()
 	}
 }
+
+func TestAuditHasNoArgsOfJobsAndNoMessages(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	for i, args := range [][]string{
+		{"cron", "add", "s", "@daily", "mail", "k", `{"to":"secret"}`}, {"cron", "add", "s", "@daily", "mail", "k", ` ["secret"]`},
+		{"cron", "add", "s", "@daily", "mail", "k", `"secret"`}, {"chat", "create", "secret", "--as", "ann"},
+	} {
+		d.must(args...)
+		if entry := d.audit()[2*i]; strings.Contains(entry.Filter, "secret") || args[0] == "cron" && entry.Filter != "s @daily mail k" {
+			t.Errorf("%v: %+v", args, entry)
+		}
+	}
+}

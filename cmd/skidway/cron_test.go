@@ -230,6 +230,7 @@ func TestWrongSchedulesEndWithTwo(t *testing.T) {
 		"zone Local":   {[]string{"a", "@daily", "q", "k", "--tz", "Local"}, "Local"},
 		"name":         {[]string{"a b", "@daily", "q", "k"}, "a b"},
 		"queue":        {[]string{"a", "@daily", "a b", "k"}, "a b"},
+		"no queue":     {[]string{"a", "@daily", "", "k"}, "missing QUEUE"},
 		"delay":        {[]string{"a", "@daily", "q", "k", "--in", "1h"}, "delay"},
 		"catch-up":     {[]string{"a", "@daily", "q", "k", "--catch-up", "some"}, "some"},
 		"args":         {[]string{"a", "@daily", "q", "http.request", `{"url":7}`}, "url"},

@@ -32,8 +32,13 @@ func TestDurableIsRefusedWhereTheServerConfirmsNothing(t *testing.T) {
 	}
 	o := d.runBatch("{\"kind\":\"greet\"}\n", "--durable")
 	d.ends(o, cli.ExitFailed, "no job was added; begin again")
-	d.ends(d.run("enqueue", "mail", "--batch", write(t, t.TempDir(), "jobs", "{\"kind\":\"greet\"}\n"), "--durable", "--skip-bad"), cli.ExitFailed,
-		"begin again, with: tail -n +1 ", "jobs | skidway enqueue mail --batch - --durable --skip-bad")
+	batch := []string{"enqueue", "mail", "--batch", write(t, t.TempDir(), "my jobs", "{\"kind\":\"greet\"}\n"), "--durable", "--skip-bad"}
+	d.ends(d.run(append(batch, "--prefix", "shop")...), cli.ExitFailed,
+		"begin again, with: tail -n +1 '", "my jobs' | skidway enqueue mail --batch - --durable --prefix=shop --redis="+cli.ShellWord(d.url)+" --skip-bad")
+	o = inProcess(t, append(batch, "--redis", strings.Replace(d.url, "://", "://default:@", 1)))
+	if d.ends(o, cli.ExitFailed, "--batch - --durable --skip-bad, and the same --redis"); strings.Contains(o.stderr, "default") {
+		t.Error(o.stderr)
+	}
 	if kinds := d.kinds(queue.Waiting) + d.kinds(queue.Delayed); kinds != "" {
 		t.Errorf("jobs were added: %s", kinds)
 	}

@@ -159,6 +159,7 @@ func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
 		want string
 	}{
 		"no queue":         {nil, "missing QUEUE"},
+		"empty queue":      {[]string{"", "a"}, "missing QUEUE"},
 		"no kind":          {[]string{"mail"}, "missing KIND"},
 		"bad queue":        {[]string{"no queue", "a"}, "no queue"},
 		"bad kind":         {[]string{"mail", "no kind"}, "no kind"},

@@ -192,6 +192,7 @@ var volatile = []struct {
 	{regexp.MustCompile(` in \d+\.\d s`), " in N.N s", false},
 	{regexp.MustCompile(`\d[\d,]* +\d+s ago`), "N AGE ago", true},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m)\b`), "AGE", true},
+	{regexp.MustCompile(`--batch - --(redis|server)=\S+( --token=\S+)?`), "--batch - --CONNECTION", false},
 	{regexp.MustCompile(`(geo-whois-asn-country) \d{4}-\d\d-\d\d`), "$1 DATE", false},
 }
 

@@ -84,14 +84,20 @@ func TestWatchHasRatesThroughAServer(t *testing.T) {
 	d.add("a", queue.Options{})
 	s := d.serve([]string{"view:*"})
 	w := follow(t, command(t, t.TempDir(), "queues", "watch", "--every", "100ms", "-o", "json", "--server", s.url, "--token", "@"+write(t, t.TempDir(), "token", s.token)))
-	for rate := 0.0; rate == 0; d.add("a", queue.Options{}) {
+	rate, rows := 0.0, 0
+	for ; rate == 0; d.add("a", queue.Options{}) {
 		var row struct {
-			Rate float64 `json:"in_per_second"`
+			Rate *float64 `json:"in_per_second"`
 		}
 		if err := json.Unmarshal([]byte(w.line()), &row); err != nil {
 			t.Fatal(err)
 		}
-		rate = row.Rate
+		if rows++; (row.Rate == nil) != (rows == 1) {
+			t.Fatalf("the rate of reading %d is %v", rows, row.Rate)
+		}
+		if row.Rate != nil {
+			rate = *row.Rate
+		}
 	}
 	w.kill()
 }
@@ -127,7 +133,10 @@ func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
 	if strings.Count(string(text), "time,queue,waiting") != 1 {
 		t.Errorf("%s", text)
 	}
-	hasLine(t, string(text), ",mail,1,0,0,0,0,")
+	if _, first, _ := strings.Cut(string(text), "\n"); !strings.HasSuffix(strings.Split(first, "\n")[0], ",,,") {
+		t.Errorf("the first reading has rates: %s", text)
+	}
+	hasLine(t, string(text), ",mail,1,0,0,0,0,", ",0.0,0.0,0.0")
 }
 
 func TestOperationsOnAnUnreachableRedisEndWithThree(t *testing.T) {

@@ -114,6 +114,7 @@ func TestRulesOfDiagnosesAreThoseOfAFile(t *testing.T) {
 	if o := d.must("queues", "show", "mail", "-o", "table", "--rules", rules); !strings.Contains(o.stdout, found) {
 		t.Errorf("by its rules: %s", o.stdout)
 	}
+	hasLine(t, d.must("queues", "show", "mail", "-o", "csv", "--rules", rules).stdout, "diagnosis,"+found)
 	server := d.serve([]string{"view:*"}, "--rules", rules)
 	if code, text := server.do("GET", "/api/v1/queues/mail", ""); code != 200 || !strings.Contains(text, `"name":"unserved","rank":"warning"`) {
 		t.Errorf("%d %s", code, text)

@@ -56,6 +56,8 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"embedded to share":       {"logs ship a.log --channel web --redis embedded:", "embedded"},
 		"bad Redis URL":           {"logs ship a.log --channel web --redis http://x", "unknown scheme"},
 		"bad prefix":              {"logs count a.log --prefix {x}", "prefix"},
+		"format of shipping":      {"logs ship a.log --channel web -o json", "go with --dry-run"},
+		"page of a dry run":       {"logs count a.log --dry-run --html page.html", "[dry-run html]"},
 		"wait and follow":         {"logs ship a.log --channel web --wait --follow", "follow"},
 		"top of nothing":          {"logs top", "missing --channel, or PATH"},
 		"top of both":             {"logs top a.log --channel web", "give one of them"},

@@ -49,11 +49,19 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
-	switch {
-	case !prefixPattern.MatchString(o.Prefix):
-		return fmt.Errorf("prefix %q: use 1 to 64 letters, digits, '.', '_', '-' or ':'", o.Prefix)
-	case o.PoolSize < 0:
+	if err := CheckPrefix(o.Prefix); err != nil {
+		return fmt.Errorf("prefix %w", err)
+	}
+	if o.PoolSize < 0 {
 		return fmt.Errorf("PoolSize %d: it can't be below zero", o.PoolSize)
+	}
+	return nil
+}
+
+// CheckPrefix returns the error of an invalid [Options.Prefix].
+func CheckPrefix(prefix string) error {
+	if !prefixPattern.MatchString(prefix) {
+		return fmt.Errorf("%q: use 1 to 64 letters, digits, '.', '_', '-' or ':'", prefix)
 	}
 	return nil
 }

@@ -44,6 +44,16 @@ func readURL(raw string) (string, error) {
 	return raw, nil
 }
 
+// CheckURL returns the error of a URL that [Open] can't read, which holds no part of it. It does not connect,
+// and does not read the file of the form @FILE.
+func CheckURL(url string) error {
+	if url = strings.TrimSpace(url); url == "" || url[0] == '@' || strings.HasPrefix(url, "embedded:") {
+		return nil
+	}
+	_, err := parse(url)
+	return err
+}
+
 // schemes are those of [Open] that are followed by "://".
 var schemes = []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}
 

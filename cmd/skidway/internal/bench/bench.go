@@ -75,6 +75,9 @@ func (r *rig) run(ctx context.Context, open func() error, measure func(context.C
 // connect opens the server with a new prefix, so that no worker of others takes the
 // jobs of the benchmark.
 func (r *rig) connect(ctx context.Context) error {
+	if err := r.OnlyRedis(); err != nil {
+		return err
+	}
 	r.Prefix = cmp.Or(r.Prefix, rdb.DefaultPrefix) + ":bench-" + strings.ToLower(rand.Text()[:10])
 	db, err := r.Open(ctx, r.URL())
 	if err != nil {

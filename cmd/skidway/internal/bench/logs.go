@@ -77,6 +77,9 @@ func (b *logsBench) measureAndPrint(ctx context.Context) error {
 	if b.lines == 0 || b.runs == 0 {
 		return cli.WrongUsage("--lines and --runs must be 1 or more")
 	}
+	if err := b.OnlyRedis(); err != nil {
+		return err
+	}
 	db, err := b.Open(ctx, b.URL())
 	if err != nil {
 		return err

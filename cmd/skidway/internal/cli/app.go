@@ -108,13 +108,8 @@ func OpenError(url string, err error) error {
 // refuses the embedded one, with alternative as the end of the message. If ctx is that of
 // a command which is a change, the audit has an entry before and after f.
 func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway.DB) error) (err error) {
-	if a.Server != "" {
-		return WrongUsage("this command needs Redis itself, so it can't go through --server")
-	}
-	if !a.namesRedis() {
-		if err := a.NeedsRedis(); err != nil {
-			return err
-		}
+	if err := a.OnlyRedis(); err != nil {
+		return err
 	}
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {

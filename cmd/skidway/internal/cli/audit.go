@@ -147,20 +147,20 @@ func Caller() string {
 var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "in", "at", "name", "scope", "role", "days", "users", "queues", "kinds", "channel", "subscriber",
 	"defaults", "dead-jobs", "dead-bytes", "dead-age", "results-jobs", "results-bytes", "results-age"}
 
-// entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
+// entryOf returns the entry of a command. Its filter is the arguments, without args of jobs and messages, which
+// may be secret, and flags.
 func entryOf(c *cobra.Command, args []string) access.Entry {
 	path := pathOf(c)
 	e := access.Entry{Who: Caller(), From: "command line", Action: ActionOf(c, args)}
-	if path == "jobs copy" {
-		args = args[:min(1, len(args))] // without the args of the copy, which may be secret
+	switch path {
+	case "jobs copy":
+		args = args[:min(1, len(args))]
+	case "cron add":
+		args = args[:min(4, len(args))]
+	case "chat create":
+		args = nil
 	}
-	var words []string
-	for _, arg := range args {
-		if !strings.HasPrefix(arg, "{") && !strings.HasPrefix(arg, "[") {
-			words = append(words, arg)
-		}
-	}
-	names := strings.Join(words, " ")
+	words, names := slices.Clone(args), strings.Join(args, " ")
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		if c.InheritedFlags().Lookup(flag.Name) != nil {
 			return // which Redis

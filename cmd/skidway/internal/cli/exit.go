@@ -89,7 +89,7 @@ func WithHint(err error) string {
 	switch {
 	case errors.As(err, &server):
 		text += " (is it running? --server or SKIDWAY_SERVER say where)"
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable) && unreachable.Name != "": // not that of a server
 		text += " (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)"
 	case redis.HasErrorPrefix(err, "OOM"):
 		text += ": Redis is full; 'skidway doctor' prints what to change"

@@ -19,9 +19,10 @@ import (
 	"skidway/internal/escape"
 )
 
-// OutputFlag adds -o, a table on a terminal and CSV otherwise, and --csv-raw.
-func OutputFlag(a *App, c *cobra.Command) *Choice {
-	format := &Choice{Words: []string{"table", "csv", "json"}}
+// OutputFlag adds -o, a table on a terminal and CSV otherwise, and --csv-raw. more are formats that only
+// this command has.
+func OutputFlag(a *App, c *cobra.Command, more ...string) *Choice {
+	format := &Choice{Words: append([]string{"table", "csv", "json"}, more...)}
 	c.Flags().VarP(format, "output", "o", "output format (default: table on a terminal, else csv)")
 	Complete(c, "output", format.Words...)
 	c.Flags().BoolVar(&a.rawCSV, "csv-raw", false, "print CSV cells as they are: formulas not quoted, control characters not escaped")
@@ -177,4 +178,22 @@ func LocalTime(at time.Time) string {
 		return "never"
 	}
 	return at.Local().Format(time.DateTime)
+}
+
+// ShellWord returns a text as a shell takes it, in quotes where it needs them.
+func ShellWord(text string) string {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("._-/:", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return ShellText(text)
+	}
+	return text
+}
+
+// ShellText returns a text as a shell takes it, in quotes; it may have tabs, which a terminal does not show.
+func ShellText(text string) string {
+	if strings.Contains(text, "\t") {
+		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\t", `\t`).Replace(text) + "'"
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

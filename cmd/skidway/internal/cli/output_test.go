@@ -76,3 +76,16 @@ func csvCell(t *testing.T, text string) string {
 	}
 	return records[1][0]
 }
+
+func TestShellOffersAllFormatsOfACommand(t *testing.T) {
+	t.Parallel()
+	c := &cobra.Command{}
+	output := OutputFlag(&App{}, c, "ndjson")
+	complete, found := c.GetFlagCompletionFunc("output")
+	if !found {
+		t.Fatal("the shell offers nothing")
+	}
+	if words, _ := complete(c, nil, ""); !slices.Equal(words, output.Words) || !slices.Contains(words, "ndjson") {
+		t.Errorf("%q, want %q", words, output.Words)
+	}
+}

@@ -26,8 +26,15 @@ func (e *UnreachableServerError) Error() string {
 
 func (e *UnreachableServerError) Unwrap() error { return e.Err }
 
-// NeedsRedis returns an error if a command that can't go through a server is to do so.
-func (a *App) NeedsRedis() error {
+// OnlyRedis returns an error if a command that can't go through a server is to do so: by --server, or by
+// the environment where that names no Redis.
+func (a *App) OnlyRedis() error {
+	switch {
+	case a.Server != "":
+		return WrongUsage("this command needs Redis itself, so it can't go through --server")
+	case a.namesRedis():
+		return nil
+	}
 	address, _, err := a.ServerOf()
 	if err == nil && address != "" {
 		err = WrongUsage("this command needs Redis itself, so it can't go through the server %s: give --redis", address)

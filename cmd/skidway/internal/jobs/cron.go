@@ -74,6 +74,9 @@ one, or all.`,
 		if err != nil {
 			return err
 		}
+		if args[2] == "" {
+			return cli.WrongUsage("missing QUEUE")
+		}
 		insert, err := insertOf(c, args[3:], jobOptions)
 		if err != nil {
 			return err

@@ -42,6 +42,9 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
 }
 
 func examine(ctx context.Context, a *cli.App, users, format string) (err error) {
+	if err := a.OnlyRedis(); err != nil {
+		return err
+	}
 	// Not a.Open: that refuses an unfit server, and this command reports why it is
 	// unfit. Without patience: a server that does not answer now is a finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})

@@ -87,7 +87,7 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "" { // a variable of a script that is not set is not the default queue
 		return cli.WrongUsage("missing QUEUE")
 	}
 	options.Queue, options.Durable = args[0], e.durable

@@ -44,6 +44,7 @@ type batch struct {
 	queue   string
 	durable bool
 	name    string // of the file, for people
+	flags   string // of a command that goes on, as a shell takes them
 
 	ids                    *bufio.Writer
 	kinds                  map[string]bool // of the jobs that were added
@@ -53,21 +54,14 @@ type batch struct {
 }
 
 func (e *enqueueCmd) addBatch(c *cobra.Command, client service, options queue.Options) error {
-	var refused error
-	c.Flags().Visit(func(flag *pflag.Flag) {
-		switch {
-		case slices.Contains([]string{"batch", "ids", "skip-bad", "durable"}, flag.Name):
-		case c.InheritedFlags().Lookup(flag.Name) == nil:
-			refused = cli.WrongUsage("--%s does not go with --batch: the lines have the options of their jobs", flag.Name)
-		}
-	})
-	if refused != nil {
-		return refused
+	flags, err := batchFlagsText(c)
+	if err != nil {
+		return err
 	}
 	if err := client.Validate(queue.NewJob{Args: queue.Raw("any", nil), Options: queue.Options{Queue: options.Queue}}); err != nil {
 		return err
 	}
-	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, durable: options.Durable, name: e.batch.file, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}
+	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, durable: options.Durable, name: e.batch.file, flags: flags, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}
 	source, size := c.InOrStdin(), int64(0)
 	if b.name == "-" {
 		b.name = "standard input"
@@ -85,6 +79,27 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client service, options queue.Op
 	return b.run(c.Context(), source, size)
 }
 
+// batchFlagsText returns the flags of a batch, other than --batch, as a shell takes them. One that does not go
+// with --batch is an error.
+func batchFlagsText(c *cobra.Command) (text string, err error) {
+	secret := ""
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		value := flag.Value.String()
+		switch {
+		case flag.Name == "batch":
+		case !slices.Contains([]string{"ids", "skip-bad", "durable"}, flag.Name) && c.InheritedFlags().Lookup(flag.Name) == nil:
+			err = cli.WrongUsage("--%s does not go with --batch: the lines have the options of their jobs", flag.Name)
+		case flag.Name == "redis" && strings.LastIndexByte(value, '@') > 0: // it has a password; that of @FILE is in the file
+			secret = ", and the same --redis"
+		case flag.Value.Type() == "bool" && value == "true":
+			text += " --" + flag.Name
+		default:
+			text += " --" + flag.Name + "=" + cli.ShellWord(value)
+		}
+	})
+	return text + secret, err
+}
+
 func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	begin := time.Now()
 	hide := b.showProgress(size)
@@ -92,7 +107,6 @@ func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	err := b.send(sending, stopping, source)
 	end()
 	hide()
-	err = errors.Join(err, b.ids.Flush())
 	took := time.Since(begin)
 	b.Console.Line(fmt.Sprintf("enqueued=%d duplicates=%d bad=%d lines=%d seconds=%.3f", b.added, b.duplicates, b.bad, b.done, took.Seconds()))
 	if b.bad > maxReportedBad {
@@ -139,11 +153,11 @@ func (b *batch) send(ctx, stopping context.Context, source io.Reader) error {
 const maxSend = 500
 
 func (b *batch) sendBlock(ctx, stopping context.Context, block block) error {
-	bad := block.bad
+	defer func() { b.reportBad(block.bad) }()
 	for jobs, lines := block.jobs, block.lines; len(jobs) > 0; {
 		n := min(len(jobs), maxSend)
-		if len(bad) > 0 && !b.batch.skipBad { // the jobs before it are added, those after it are not
-			for n > 0 && lines[n-1] > bad[0].line {
+		if len(block.bad) > 0 && !b.batch.skipBad { // the jobs before it are added, those after it are not
+			for n > 0 && lines[n-1] > block.bad[0].line {
 				n--
 			}
 			if n == 0 {
@@ -153,20 +167,16 @@ func (b *batch) sendBlock(ctx, stopping context.Context, block block) error {
 		if stopping.Err() != nil {
 			return b.stopped(errBatchStopped)
 		}
-		if err := b.sendJobs(ctx, jobs[:n], lines[:n]); err != nil {
+		if err := b.sendAndPrint(ctx, jobs[:n], lines[:n]); err != nil {
 			return err
 		}
 		jobs, lines = jobs[n:], lines[n:]
 	}
-	for _, bad := range bad {
-		if !b.batch.skipBad {
-			b.bad, b.done = 1, bad.line-1
-			// Not %w: a bad line is no wrong usage.
-			return b.stopped(fmt.Errorf("%s: line %d: %v", b.name, bad.line, bad.err))
-		}
-		if b.bad++; b.bad <= maxReportedBad {
-			b.Console.Problem(b.name, fmt.Errorf("line %d: %w", bad.line, bad.err))
-		}
+	if len(block.bad) > 0 && !b.batch.skipBad {
+		bad := block.bad[0]
+		b.bad, b.done = 1, bad.line-1
+		// Not %w: a bad line is no wrong usage.
+		return b.stopped(fmt.Errorf("%s: line %d: %v", b.name, bad.line, bad.err))
 	}
 	b.done = block.last
 	b.sentBytes.Add(int64(block.size))
@@ -174,11 +184,37 @@ func (b *batch) sendBlock(ctx, stopping context.Context, block block) error {
 	if block.err != nil {
 		return b.stopped(fmt.Errorf("%s: %w", b.name, block.err))
 	}
-	return b.ids.Flush()
+	return nil
+}
+
+// reportBad reports the bad lines among those that were handled. A batch that goes on behind them never
+// reads them again.
+func (b *batch) reportBad(lines []badLine) {
+	for _, bad := range lines {
+		if bad.line > b.done {
+			return
+		}
+		if b.bad++; b.bad <= maxReportedBad {
+			b.Console.Problem(b.name, fmt.Errorf("line %d: %w", bad.line, bad.err))
+		}
+	}
 }
 
 // maxReportedBad bounds the bad lines that are reported one by one.
 const maxReportedBad = 10
+
+// sendAndPrint adds some jobs and prints their ids. No job is added after ids that can't be printed.
+func (b *batch) sendAndPrint(ctx context.Context, jobs []queue.NewJob, lines []int) error {
+	err := b.sendJobs(ctx, jobs, lines)
+	if failed := b.ids.Flush(); failed != nil {
+		failed = fmt.Errorf("print the ids: %w", failed)
+		if err == nil {
+			return b.stopped(failed)
+		}
+		return errors.Join(err, failed)
+	}
+	return err
+}
 
 // sendJobs adds some jobs and counts the results.
 func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) error {
@@ -265,13 +301,7 @@ var errBatchStopped = errors.New("stopped")
 func (b *batch) stopped(err error) error {
 	from := ""
 	if b.name != "standard input" {
-		from = fmt.Sprintf(", with: tail -n +%d %s | skidway enqueue %s --batch -", b.done+1, b.name, b.queue)
-		if b.durable {
-			from += " --durable"
-		}
-		if b.batch.skipBad {
-			from += " --skip-bad"
-		}
+		from = fmt.Sprintf(", with: tail -n +%d %s | skidway enqueue %s --batch -%s", b.done+1, cli.ShellWord(b.name), cli.ShellWord(b.queue), b.flags)
 	}
 	if b.done == 0 {
 		return fmt.Errorf("%w: no job was added; begin again%s", err, from)

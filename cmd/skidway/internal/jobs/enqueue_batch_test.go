@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -65,5 +68,71 @@ func TestErrorOfABatchTellsWhereToGoOn(t *testing.T) {
 		if text := fmt.Sprint(err); strings.Contains(jobs, "?") && strings.Contains(text, goOn) {
 			t.Errorf("%s: jobs may be added twice: %s", jobs, text)
 		}
+	}
+}
+
+// A serviceOfCalls answers each call by a function of its number, from 1.
+type serviceOfCalls struct {
+	service
+	calls  *int
+	answer func(call int) queue.Result
+}
+
+func (s serviceOfCalls) Validate(queue.NewJob) error { return nil }
+
+func (s serviceOfCalls) EnqueueMany(_ context.Context, jobs []queue.NewJob) []queue.Result {
+	*s.calls++
+	results := make([]queue.Result, len(jobs))
+	for i := range results {
+		results[i] = s.answer(*s.calls)
+	}
+	return results
+}
+
+// longBatch runs a batch of good lines, one call and some more, with bad ones near the begin and near the end.
+func longBatch(t *testing.T, ids io.Writer, answer func(call int) queue.Result) (b *batch, calls int, printed string, err error) {
+	t.Helper()
+	console, err := os.Create(filepath.Join(t.TempDir(), "console"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = console.Close() }()
+	lines := "{\"kind\":\"k\"}\nbad\n" + strings.Repeat("{\"kind\":\"k\"}\n", maxSend) + "bad\n"
+	e := &enqueueCmd{App: &cli.App{Console: &cli.Console{Out: console, Quiet: true}}, batch: batchFlags{ids: true, skipBad: true}}
+	b = &batch{enqueueCmd: e, client: serviceOfCalls{calls: &calls, answer: answer}, name: "f", queue: "q", kinds: map[string]bool{}, ids: bufio.NewWriter(ids)}
+	err = b.run(t.Context(), strings.NewReader(lines), 0)
+	text, readErr := os.ReadFile(console.Name())
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return b, calls, string(text), err
+}
+
+func TestBatchThatEndsEarlyReportsTheBadLinesBehindIt(t *testing.T) {
+	t.Parallel()
+	b, _, printed, err := longBatch(t, io.Discard, func(call int) queue.Result {
+		if call == 1 {
+			return queue.Result{ID: "q:0:1-1"}
+		}
+		return queue.Result{Err: errors.New("refused")}
+	})
+	if err == nil || !strings.Contains(err.Error(), "no job after line 501 was added") {
+		t.Error(err)
+	}
+	if b.bad != 1 || strings.Count(printed, "f: line 2: ") != 1 || strings.Contains(printed, "line 503") {
+		t.Errorf("bad lines: %d, printed:\n%s", b.bad, printed)
+	}
+}
+
+func TestBatchThatCannotPrintItsIDsAddsNoMoreJobs(t *testing.T) {
+	t.Parallel()
+	reader, writer := io.Pipe()
+	_ = reader.Close()
+	_, calls, _, err := longBatch(t, writer, func(int) queue.Result { return queue.Result{ID: "q:0:1-1"} })
+	if calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+	if want := "print the ids: io: read/write on closed pipe: no job after line 501 was added; go on there, with: "; err == nil || strings.Count(err.Error(), "pipe") != 1 || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
 	}
 }

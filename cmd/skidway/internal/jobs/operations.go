@@ -297,7 +297,7 @@ func (o *operator) run(ctx context.Context, stop func(context.Context, string) (
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: 'skidway operations continue %s' continues the operation", ops.Plural(op.Changed, "job")+" "+o.done+" before this", err, id)
+		return fmt.Errorf("%s %s before this: %w: %s", ops.Plural(op.Changed, "job"), o.done, err, run.Advice())
 	}
-	return fmt.Errorf("operation %s was stopped with %s %s: 'skidway operations continue %s' continues it", id, jobCount(op.Changed), o.done, id)
+	return fmt.Errorf("operation %s was stopped with %s %s: %s", id, jobCount(op.Changed), o.done, run.Advice())
 }

@@ -229,6 +229,9 @@ func (v *queueView) csv(out io.Writer) error {
 	for i, key := range records[0] {
 		rows = append(rows, []string{key, records[1][i]})
 	}
+	for _, diagnosis := range v.Diagnoses {
+		rows = append(rows, []string{"diagnosis", diagnosis.String()})
+	}
 	for _, finding := range v.Findings {
 		rows = append(rows, []string{"finding", finding})
 	}

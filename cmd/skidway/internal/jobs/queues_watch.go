@@ -140,7 +140,12 @@ func watchCount(key, head string, value func(watchRow) int) cli.Column[watchRow]
 
 func watchRate(key, head string, value func(rates) float64) cli.Column[watchRow] {
 	return cli.Column[watchRow]{
-		Key: key, Head: head, Right: true, Value: func(q watchRow) any { return strconv.FormatFloat(value(q.rates), 'f', 1, 64) },
+		Key: key, Head: head, Right: true, Value: func(q watchRow) any {
+			if !q.known {
+				return nil
+			}
+			return strconv.FormatFloat(value(q.rates), 'f', 1, 64)
+		},
 		Cell: func(q watchRow) string { return q.rates.cell(value(q.rates)) },
 	}
 }
@@ -163,6 +168,14 @@ var watchView = cli.View[watchRow]{
 	watchRate("failed_per_second", "FAIL/S", func(r rates) float64 { return r.fails }),
 }
 
+// value returns a rate, nil if it is not known.
+func (r *rates) value(rate float64) any {
+	if !r.known {
+		return nil
+	}
+	return rate
+}
+
 func (r *rates) cell(rate float64) string {
 	switch {
 	case !r.known:
@@ -176,8 +189,8 @@ func (r *rates) cell(rate float64) string {
 func watchObjects(out io.Writer, queues []watchRow) error {
 	for _, q := range queues {
 		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, statusView.Object(q.QueueStatus)...)
-		object = append(object, cli.Field{Key: "in_per_second", Value: q.in}, cli.Field{Key: "done_per_second", Value: q.done},
-			cli.Field{Key: "failed_per_second", Value: q.fails})
+		object = append(object, cli.Field{Key: "in_per_second", Value: q.value(q.in)}, cli.Field{Key: "done_per_second", Value: q.value(q.done)},
+			cli.Field{Key: "failed_per_second", Value: q.value(q.fails)})
 		if err := cli.WriteJSONLine(out, object); err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ type service interface {
 type operationRun interface {
 	Operation() queue.Operation // as of the last step
 	Run(ctx context.Context, report func(queue.Operation)) error
+	Advice() string // how to go on after Run, if the operation is not done
 }
 
 // withService calls f with the service of the command line.
@@ -270,3 +271,7 @@ func (d direct) StopOperation(ctx context.Context, id string) (queue.Operation, 
 type directRun struct{ *ops.OperationRun }
 
 func (r directRun) Operation() queue.Operation { return r.OperationRun.Operation }
+
+func (r directRun) Advice() string {
+	return "'skidway operations continue " + r.Operation().ID + "' continues the operation"
+}

@@ -1,12 +1,11 @@
 package logs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/accesslog"
 )
 
@@ -35,9 +34,9 @@ func (e *explainedFile) hasColumns() bool { return e.Format.Name() == e.Format.W
 // command returns the command that counts the file.
 func (e *explainedFile) command() string {
 	if e.options == "" {
-		return fmt.Sprintf("skidway logs count --format %s'…' %s", e.Format.Wrapper(), shellText(e.path))
+		return fmt.Sprintf("skidway logs count --format %s'…' %s", e.Format.Wrapper(), cli.ShellText(e.path))
 	}
-	return fmt.Sprintf("skidway logs count %s %s", e.options, shellText(e.path))
+	return fmt.Sprintf("skidway logs count %s %s", e.options, cli.ShellText(e.path))
 }
 
 // ambiguousText says that the day of dates may be the month; it is empty if it is known.
@@ -71,7 +70,7 @@ func (e *explainedFile) advise(lines [][]byte) {
 		return
 	}
 	if s := accesslog.SuggestLayout(e.Format.Unwrapped(lines)); s.Layout != "" {
-		e.layout, e.ambiguous, e.options = s.Layout, s.Ambiguous, "--format "+e.Format.Wrapper()+shellText(s.Layout)
+		e.layout, e.ambiguous, e.options = s.Layout, s.Ambiguous, "--format "+e.Format.Wrapper()+cli.ShellText(s.Layout)
 		e.propose(e.Format.Wrapper()+s.Layout, lines)
 	}
 }
@@ -215,18 +214,8 @@ func keysOf(lines []accesslog.LineExplanation) (keys []string) {
 
 // keyText returns a key as a shell takes it; the placeholder if it is empty.
 func keyText(key, placeholder string) string {
-	if strings.ContainsFunc(key, func(r rune) bool {
-		return r != '.' && r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return shellText(key)
+	if key == "" {
+		return placeholder
 	}
-	return cmp.Or(key, placeholder)
-}
-
-// shellText returns a text as a shell takes it; it may have tabs, which a terminal does not show.
-func shellText(text string) string {
-	if strings.Contains(text, "\t") {
-		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\t", `\t`).Replace(text) + "'"
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return cli.ShellWord(key)
 }

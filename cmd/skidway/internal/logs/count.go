@@ -94,6 +94,7 @@ func count(a *cli.App) *cobra.Command {
 	k.page.days = `--where 'day >= "2026-01-01"'`
 	k.page.addFlags(c)
 	k.output = cli.OutputFlag(a, c)
+	c.MarkFlagsMutuallyExclusive("dry-run", "html")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
 		paths, err := k.read(c, paths)
 		if err = errors.Join(err, k.page.check(c)); err != nil {

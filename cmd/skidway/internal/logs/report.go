@@ -71,8 +71,7 @@ time of the workers.`,
 	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
 	r.page.days = "--from and --to"
 	r.page.addFlags(c)
-	r.output = cli.OutputFlag(a, c)
-	r.output.Words = append(r.output.Words, ndjson, markdown)
+	r.output = cli.OutputFlag(a, c, ndjson, markdown)
 	cli.Complete(c, "by", cuts.Names()...)
 	c.MarkFlagsMutuallyExclusive("last", "from")
 	c.MarkFlagsMutuallyExclusive("last", "to")

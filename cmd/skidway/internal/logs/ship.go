@@ -78,6 +78,9 @@ func ship(a *cli.App) *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	flags.Var(&s.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
+		if flags := c.Flags(); !s.dryRun && (flags.Changed("output") || flags.Changed("csv-raw")) {
+			return cli.WrongUsage("--output and --csv-raw go with --dry-run: otherwise there are no rows")
+		}
 		paths, err := s.read(c, paths)
 		if err != nil {
 			return err

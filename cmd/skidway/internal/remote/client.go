@@ -129,10 +129,7 @@ func (t *transport) postOnce(ctx context.Context, path string, body, answer any)
 			return nil
 		}
 		unknown = unknown || lost(err)
-		var p *problemError
-		var away *cli.UnreachableServerError
-		again := errors.As(err, &away) || errors.As(err, &p) && p.retryAfter > 0
-		if !again || rdb.Sleep(ctx, pause.Next()) != nil {
+		if !passes(err) || rdb.Sleep(ctx, pause.Next()) != nil {
 			break
 		}
 	}
@@ -140,6 +137,13 @@ func (t *transport) postOnce(ctx context.Context, path string, body, answer any)
 		return unknownOutcome(http.MethodPost, path, err)
 	}
 	return err
+}
+
+// passes reports whether a request that failed may succeed when it is sent again.
+func passes(err error) bool {
+	var p *problemError
+	var away *cli.UnreachableServerError
+	return errors.As(err, &away) || errors.As(err, &p) && p.retryAfter > 0
 }
 
 // lost reports whether an error leaves open whether a change happened: the server has received it
@@ -277,7 +281,9 @@ func errorOf(p api.Problem) error {
 	case "outcome-unknown":
 		e.same = &skidway.OutcomeUnknownError{Op: p.Instance, Err: errors.New(p.Detail)}
 	case "redis-unavailable":
-		e.same = &skidway.UnreachableError{Name: p.Instance, Err: errors.New(p.Detail)}
+		// Without a name: it is the server that knows which Redis it is.
+		e.same = &skidway.UnreachableError{Err: errors.New(p.Detail)}
+		e.Detail = "the Redis of the server is not reachable: " + e.Error()
 	}
 	return e
 }

@@ -243,7 +243,7 @@ const pollInterval = 200 * time.Millisecond
 // Run waits for the end of the operation, and calls report with its progress.
 func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
 	for r.operation.Status == "running" {
-		found, err := get[api.Operation](ctx, r.client.server, path("operations", r.operation.ID), nil)
+		found, err := r.read(ctx)
 		if err != nil {
 			return err
 		}
@@ -261,4 +261,27 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 		return errors.New("the server that ran it has ended")
 	}
 	return nil
+}
+
+// read returns the operation as it is now. The server goes on with it when a request fails, which is sent
+// again.
+func (r *OperationRun) read(ctx context.Context) (found api.Operation, err error) {
+	pause := rdb.Backoff{}
+	for range maxTries {
+		found, err = get[api.Operation](ctx, r.client.server, path("operations", r.operation.ID), nil)
+		if !passes(err) || rdb.Sleep(ctx, pause.Next()) != nil {
+			break
+		}
+	}
+	return found, err
+}
+
+// Advice returns what shows the operation if it may run, and otherwise what continues it. Both are requests:
+// the command that does so needs Redis.
+func (r *OperationRun) Advice() string {
+	place := r.client.server.base + path("operations", r.operation.ID)
+	if r.operation.Status == "running" {
+		return "the operation may go on in the server: GET " + place + " shows it"
+	}
+	return "POST " + place + "/continue continues the operation"
 }

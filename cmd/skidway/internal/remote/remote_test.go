@@ -295,3 +295,70 @@ func TestAllPagesOfRunningJobsAreRead(t *testing.T) {
 		t.Errorf("%+v, %v", running, err)
 	}
 }
+
+// operationServer returns a client of a server that answers the first requests for its operation with an error
+// of a proxy.
+func operationServer(t *testing.T, failures int64) (*remote.Client, string) {
+	t.Helper()
+	t.Parallel()
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := "running"
+		if r.Method == http.MethodGet {
+			if status = "done"; requests.Add(1) <= failures {
+				http.Error(w, "<html>the proxy has no answer</html>", http.StatusBadGateway)
+				return
+			}
+		}
+		_, _ = w.Write([]byte(`{"id":"mail:0:a","queue":"mail","status":"` + status + `"}`))
+	}))
+	t.Cleanup(server.Close)
+	client, err := remote.New(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, server.URL
+}
+
+func TestOperationOutlivesAFailedRequest(t *testing.T) {
+	client, _ := operationServer(t, 2)
+	run, err := client.Begin(t.Context(), &ops.Question{Change: ops.Change{Queue: "mail"}})
+	if err == nil {
+		err = run.Run(t.Context(), func(queue.Operation) {})
+	}
+	if err != nil || run.Operation().Status != "done" {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+func TestAdviceAboutAnOperationNeedsNoRedis(t *testing.T) {
+	client, url := operationServer(t, 1000)
+	run, err := client.Begin(t.Context(), &ops.Question{Change: ops.Change{Queue: "mail"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var away *cli.UnreachableServerError
+	if err := run.Run(t.Context(), func(queue.Operation) {}); !errors.As(err, &away) {
+		t.Errorf("%v, want an UnreachableServerError", err)
+	}
+	if got, want := run.Advice(), "the operation may go on in the server: GET "+url+"/api/v1/operations/mail:0:a shows it"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestRedisOfAServerThatIsAwayIsNotThatOfTheCommand(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"type":"urn:skidway:problem:redis-unavailable","title":"Redis does not answer","status":503,"detail":"Redis did not answer in time","instance":"/api/v1/queues"}`))
+	}))
+	defer server.Close()
+	client, err := remote.New(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Queues(t.Context())
+	if err == nil || !cli.Unreachable(err) || cli.WithHint(err) != "the Redis of the server is not reachable: Redis did not answer in time" {
+		t.Errorf("%q", cli.WithHint(err))
+	}
+}

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,17 +132,28 @@ func tokenRevoke(a *cli.App) *cobra.Command {
 		Short:   "Revokes tokens",
 		Long:    "Revokes tokens. Running servers accept them for up to 5 seconds longer.",
 		Example: "  skidway token revoke 4f1a09c2be77",
-		Args:    cli.OneOrMore("ID"),
+		Args:    tokenIDs,
 	}, openTokens, func(ctx context.Context, tokens *access.Tokens, ids []string) error {
+		var unknown []error
 		for _, id := range ids {
-			if strings.HasPrefix(id, "skd_") {
-				return cli.WrongUsage("give the id of the token, of 12 characters, not the token")
+			err := tokens.Revoke(ctx, id)
+			switch {
+			case err == nil:
+				a.Console.Notice("revoked token %s", id)
+			case errors.Is(err, access.ErrNoToken): // the others are revoked still
+				unknown = append(unknown, err)
+			default:
+				return errors.Join(append(unknown, err)...)
 			}
-			if err := tokens.Revoke(ctx, id); err != nil {
-				return err
-			}
-			a.Console.Notice("revoked token %s", id)
 		}
-		return nil
+		return errors.Join(unknown...)
 	})
+}
+
+// tokenIDs declares one or more ids of tokens. A whole token is refused before the audit has the arguments.
+func tokenIDs(c *cobra.Command, args []string) error {
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "skd_") }) {
+		return errors.New("give the id of the token, of 12 characters, not the token")
+	}
+	return cli.OneOrMore("ID")(c, args)
 }

@@ -17,6 +17,7 @@ import (
 	"skidway/cmd/skidway/internal/jobs"
 	"skidway/delayed"
 	"skidway/distribute"
+	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds"
@@ -33,6 +34,14 @@ func (c *config) check() error {
 }
 
 func (c *config) checkWords() error {
+	if err := rdb.CheckURL(c.Redis); err != nil {
+		return c.wrong("redis", "%w", err)
+	}
+	if c.Prefix != "" {
+		if err := rdb.CheckPrefix(c.Prefix); err != nil {
+			return c.wrong("prefix", "%w", err)
+		}
+	}
 	if c.Log.Format != "" && !slices.Contains([]string{"text", "json"}, c.Log.Format) {
 		return c.wrong("log.format", "%q: want text or json", c.Log.Format)
 	}

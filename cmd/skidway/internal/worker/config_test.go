@@ -78,6 +78,9 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 		"unknown statistics":           {"worker:\n  stats: some\n", ":2:", `worker.stats: "some": want full, queue or off`},
 		"unknown log level":            {"log:\n  level: loud\n", ":2:", `log.level: "loud": want debug, info, warn or error`},
 		"unknown log format":           {"log:\n  format: xml\n", ":2:", `log.format: "xml": want text or json`},
+		"no URL of a Redis":            {"log: {}\nredis: hunter2\n", ":2:", "redis: unknown scheme"},
+		"password that is not encoded": {"redis: redis://a:hunter2/x@h\n", ":1:", "percent-encode"},
+		"bad prefix":                   {"log: {}\nprefix: '{x}'\n", ":2:", `prefix: "{x}": use 1 to 64 letters`},
 		"address without a port":       {"listen: localhost\n", ":1:", "want host and port"},
 		"proxy that is no URL":         {"kinds:\n  http.request:\n    proxy: here\n", ":3:", "want a URL such as"},
 		"queue without a name":         {"queues:\n  - weight: 2\n", ":2:", "a name of its own"},
@@ -213,6 +216,7 @@ schedules:
 // examples has a right value and a wrong one for settings that don't take any
 // text of their type.
 var examples = map[string][2]string{
+	"redis": {"redis://h", "hunter2"}, "prefix": {"x", "{x}"},
 	"log.level": {"debug", "loud"}, "worker.stats": {"queue", "x"}, "log.format": {"json", "xml"}, "listen": {"127.0.0.1:1", "nowhere"},
 	"kinds.http.request.proxy": {"http://proxy:1", "here"}, "kinds.exec.run.grace": {"9s", "soon"}, "worker.backoff.factor": {"2", "x"},
 }

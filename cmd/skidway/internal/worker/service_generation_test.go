@@ -136,7 +136,7 @@ func TestSettingsThatNeedARestartAreNamed(t *testing.T) {
 	if got := c.needsRestart(configOf(t, text)); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
-	next := configOf(t, "redis: r\nprefix: p\nqueue_metrics: true\nlog: {format: json}\nworker: {max_payload: 2MiB, drain: 2s}\nlisten: a:2\n")
+	next := configOf(t, "redis: redis://r\nprefix: p\nqueue_metrics: true\nlog: {format: json}\nworker: {max_payload: 2MiB, drain: 2s}\nlisten: a:2\n")
 	if got, want := c.needsRestart(next), []string{"listen", "log.format", "prefix", "queue_metrics", "redis", "worker.max_payload"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

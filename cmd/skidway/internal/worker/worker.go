@@ -183,6 +183,11 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 	if err != nil {
 		return configurationError(err)
 	}
+	if a.Server != "" || c.origin.line("redis") == 0 { // a file that names a Redis is stronger than the environment
+		if err := a.OnlyRedis(); err != nil {
+			return err
+		}
+	}
 	tuneGC()
 	s := &service{read: func() (*config, error) { return f.config(a) }, flags: &f.servers, printLine: a.PrintLine}
 	return s.run(ctx, c)
