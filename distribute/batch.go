@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway"
 	"skidway/distribute/cuts"
 	"skidway/distribute/stream"
@@ -67,7 +69,7 @@ type Batch struct {
 // A BatchResult has the outcome of each file and the counts.
 type BatchResult struct {
 	Files    []ShippedFile
-	Problems []*stream.FileError // files that were counted in part or not at all
+	Problems []*stream.FileError // files that were counted in part or not at all: the latest 1000
 	Report   Report
 }
 
@@ -239,7 +241,8 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 }
 
 // clean deletes the channels of batches that were killed, also those of an older format.
-// It leaves those of a newer format to a newer Skidway.
+// It leaves those of a newer format to a newer Skidway, and those whose worker or shipper has acted
+// lately: a Redis without free memory takes their heartbeats, but refuses beat.
 func (r batchRegistry) clean(ctx context.Context) error {
 	var all map[string]string
 	var now time.Time
@@ -264,6 +267,13 @@ func (r batchRegistry) clean(ctx context.Context) error {
 			continue
 		case err != nil && other == nil && !errors.Is(err, ErrNoChannel):
 			return fmt.Errorf("delete the channel of a batch that was killed: %w", err)
+		}
+		acted, err := query(ctx, r.db, func() (string, error) { return r.db.HGet(ctx, channel.keys.channel(), "beat").Result() })
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return fmt.Errorf("look for batches that were killed: %w", err)
+		}
+		if now.Sub(parseMillis(acted)) < batchTimeout {
+			continue
 		}
 		if err := r.end(ctx, channel); err != nil {
 			return err

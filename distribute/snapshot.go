@@ -121,7 +121,11 @@ func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report
 		return err
 	}
 	shares = append(shares, share{t, oldest, groups, sealed})
-	selection, err := query.Select(settings, newestDay(shares, time.Now()))
+	now, err := t.now(ctx)
+	if err != nil {
+		return err
+	}
+	selection, err := query.Select(settings, newestDay(shares, now))
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,8 @@ func (c *visitorCounter) sketch(cell visitorCell) *hyperloglog.Sketch {
 	return s
 }
 
-// maxStaged bounds the sketches that one call stages, in bytes.
+// maxStaged bounds the sketches that one call stages, in bytes with their names. Sketches of few
+// visitors are small: cellBatch bounds their number.
 const maxStaged = 200 << 10
 
 // stageVisitors stages sketches, but for those of days without room, and returns their number.
@@ -133,13 +134,13 @@ func (b *stageBatch) stageVisitors(ctx context.Context, sketches map[cellName]*h
 		if b.refused[day] {
 			continue
 		}
-		text := sketch.Encode()
-		if b.bytes+len(text) > maxStaged {
+		cell, text := name.group+"\t"+name.member, sketch.Encode()
+		if b.size() == cellBatch || b.bytes+len(cell)+len(text) > maxStaged {
 			if err := b.send(ctx); err != nil {
 				return 0, err
 			}
 		}
-		b.cells, b.bytes, staged = append(b.cells, name.group+"\t"+name.member, text), b.bytes+len(text), staged+1
+		b.cells, b.bytes, staged = append(b.cells, cell, text), b.bytes+len(cell)+len(text), staged+1
 	}
 	return staged, b.send(ctx)
 }

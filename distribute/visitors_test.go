@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/distribute/accesslog"
 	"skidway/distribute/cuts"
 	"skidway/internal/hyperloglog"
 	"skidway/internal/rdb"
@@ -166,6 +167,32 @@ func TestSketchesAreBounded(t *testing.T) {
 			if strings.Contains(key, "visitors") {
 				t.Errorf("%s is left", key)
 			}
+		}
+	})
+}
+
+// A sketch of few visitors is small, so that many of them are in the bytes of one call.
+func TestVisitorsOfManyDaysAndCountriesAreStagedInSeveralCalls(t *testing.T) {
+	t.Parallel()
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScriptRunner(t, db)
+		claimed(s)
+		var sketch hyperloglog.Sketch
+		sketch.Add(7 << 40) // sparse
+		sketches := map[cellName]*hyperloglog.Sketch{}
+		const days, countries = 120, 40
+		for day := range accesslog.Day(days) {
+			for country := -1; country < countries; country++ {
+				sketches[visitorCell{day, country}.name()] = &sketch
+			}
+		}
+		c := claim{channel: s.c, subscriber: "s", id: "f", shipment: 1, token: "c1"}
+		staged, err := c.stage(t.Context(), &fileResult{sketches: sketches})
+		if err != nil || staged != days*(countries+1) {
+			t.Fatalf("%d sketches are staged, %v", staged, err)
+		}
+		if stored := s.text("HLEN", s.k.subscriber("s").staged("f")); stored != fmt.Sprint(staged) {
+			t.Errorf("%s sketches are stored, want %d", stored, staged)
 		}
 	})
 }

@@ -54,7 +54,7 @@ type subscription struct {
 type WorkResult struct {
 	Tally       Tally               // of all subscribers of the worker together
 	Subscribers map[string]Tally    // of each of them
-	Problems    []*stream.FileError // files that were counted in part or not at all
+	Problems    []*stream.FileError // files that were counted in part or not at all: the latest 1000
 }
 
 // An AbandonedError names files whose upload was abandoned and that were not
@@ -345,6 +345,15 @@ func (w *Worker) record(s *subscription, name string, result *fileResult) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if problem != nil {
-		w.problems = append(w.problems, &stream.FileError{Path: name, Err: problem})
+		w.addProblemLocked(&stream.FileError{Path: name, Err: problem})
+	}
+}
+
+// addProblemLocked adds a problem instead of an earlier one of the file, and removes the oldest one
+// beyond maxProblems: a worker need not end.
+func (w *Worker) addProblemLocked(problem *stream.FileError) {
+	w.problems = append(slices.DeleteFunc(w.problems, func(earlier *stream.FileError) bool { return earlier.Path == problem.Path }), problem)
+	if len(w.problems) > maxProblems {
+		w.problems = slices.Delete(w.problems, 0, 1)
 	}
 }

@@ -30,6 +30,7 @@ func TestPageInABrowser(t *testing.T) {
 	r.combine(s, first, last)
 	r.readWeeks(s)
 	r.readVisitors(s, first)
+	r.readUnknown()
 }
 
 // readWithoutScript looks at the page without its script, and then with it: the same is there.
@@ -244,4 +245,19 @@ func (r *reader) readVisitors(s *site, first string) {
 	expect(7, 21)
 	r.Check("visitors")
 	r.Calm("visitors")
+}
+
+// readUnknown reads the figure of an unknown country, which is of the days that are chosen.
+func (r *reader) readUnknown() {
+	r.show(report(unknownDays()), 0)
+	r.Wait(`!document.getElementById("controls").hidden`)
+	for _, step := range []struct{ click, want string }{
+		{"7 days", "350; +0.0 %, 20.0 % of all"}, {"Period before", "350; 20.0 % of all"}, {"All", "700; 20.0 % of all"},
+	} {
+		r.click(step.click)
+		if got := browsertest.Value[shown](r.Tab, readPage).Figures["unknown"]; got != step.want {
+			r.Errorf("%s: unknown country %q, want %q", step.click, got, step.want)
+		}
+	}
+	r.Calm("unknown country")
 }

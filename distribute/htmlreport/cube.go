@@ -95,6 +95,14 @@ func (c *cube) sums(dim, onlyWho string, p period) map[string]int64 {
 	return sums
 }
 
+// sum adds up the rows of a period with a value of a dimension; both empty: all rows.
+func (c *cube) sum(dim, value string, p *period) int64 {
+	if p == nil {
+		return 0
+	}
+	return c.sums(dim, "", *p)[value]
+}
+
 // line returns the counts of each day of a period, of the rows with a value.
 func (c *cube) line(dim, value string, p period) []float64 {
 	line := make([]float64, p.days())

@@ -19,60 +19,60 @@ const maxFigures = 6
 
 // figures sets the figures: those of the list below that were counted.
 func (p *page) figures(report distribute.Report, all []*cube, total *cube, days calendar, visitors visitors) {
-	sum := func(c *cube, dim, value string, at *period) (n int64) {
-		if at == nil {
-			return 0
-		}
-		return c.sums(dim, "", *at)[value]
-	}
-	add := func(key, name, value, note string) {
-		if len(p.Figures) < maxFigures {
-			p.Figures = append(p.Figures, figure{key, name, value, note})
-		}
-	}
-	compared := func(text string, n, before int64) string {
-		if days.prior == nil || change(n, before) == "" {
-			return text
-		}
-		return change(n, before) + ", " + text
-	}
-	everything := func(c *cube, at *period) int64 {
-		if at == nil {
-			return 0
-		}
-		return c.sums("", "", *at)[""]
-	}
-	requests := everything(total, &days.shown)
-	add("all", "Requests", short(requests), compared(short(requests/int64(days.shown.days()))+" a day", requests, everything(total, days.prior)))
+	requests := total.sum("", "", &days.shown)
+	p.addFigure("all", "Requests", short(requests), days.compared(short(requests/int64(days.shown.days()))+" a day", requests, total.sum("", "", days.prior)))
 	if visitors.known {
-		add("", visitorFigure, "≈ "+short(visitors.total), compared(shownDays(days), visitors.total, visitors.before))
+		p.addFigure("", visitorFigure, "≈ "+short(visitors.total), days.compared(shownDays(days), visitors.total, visitors.before))
 	}
 	if total.has(who) {
-		for _, f := range []struct{ value, key, name string }{{people, "people", "People"}, {crawler, "crawlers", "Crawlers"}} {
-			n := sum(total, who, f.value, &days.shown)
-			add(f.key, f.name, short(n), compared(share(n, requests)+" of all", n, sum(total, who, f.value, days.prior)))
-		}
+		p.addShare("people", "People", total, days, who, people)
+		p.addShare("crawlers", "Crawlers", total, days, who, crawler)
 	}
-	for _, c := range all {
-		if c.list() == "" && c.has(class) && !slices.ContainsFunc(p.Figures, func(f figure) bool { return f.Key == "errors" }) {
-			n := sum(c, class, "5xx", &days.shown)
-			add("errors", "Server errors", short(n), compared(share(n, everything(c, &days.shown))+" of all", n, sum(c, class, "5xx", days.prior)))
+	find := func(list, dim string) *cube {
+		if i := slices.IndexFunc(all, func(c *cube) bool { return c.list() == list && c.has(dim) }); i >= 0 {
+			return all[i]
 		}
+		return nil
 	}
-	for _, c := range all {
-		if c.list() == "country" {
-			add("countries", "Countries", fmt.Sprint(countries(c, days.shown)), "with requests")
-		}
+	if c := find("", class); c != nil {
+		p.addShare("errors", "Server errors", c, days, class, "5xx")
+	}
+	byCountry := find("country", "")
+	if byCountry != nil {
+		p.addFigure("countries", "Countries", fmt.Sprint(countries(byCountry, days.shown)), "with requests")
 	}
 	line := linesOf(total, days.shown)
 	busiest := slices.Index(line, slices.Max(line))
-	add("busiest", "Busiest day", dayName(days.at(days.shown.from+busiest)), counted(int64(line[busiest]), short(int64(line[busiest])), "request"))
-	tally := report.Subscriber.Tally
-	if p.Map != nil {
-		add("", "Unknown country", short(tally.Unknown), share(tally.Unknown, tally.Lines)+" of all lines")
+	p.addFigure("busiest", "Busiest day", dayName(days.at(days.shown.from+busiest)), counted(int64(line[busiest]), short(int64(line[busiest])), "request"))
+	if byCountry != nil {
+		if ranked := byCountry.ranked(); slices.Contains(ranked, unknownCountry) || !slices.Contains(ranked, rest) { // which may have it
+			p.addShare("unknown", "Unknown country", byCountry, days, "country", unknownCountry)
+		}
 	}
-	add("", "Lines", short(tally.Lines), "in "+counted(tally.Files, humanize.Comma(tally.Files), "file"))
-	add("", "Unparsable", short(tally.Unparsable), share(tally.Unparsable, tally.Lines)+" of all lines")
+	tally := report.Subscriber.Tally
+	p.addFigure("", "Lines", short(tally.Lines), "of all days, in "+counted(tally.Files, humanize.Comma(tally.Files), "file"))
+	p.addFigure("", "Unparsable", short(tally.Unparsable), share(tally.Unparsable, tally.Lines)+" of the lines of all days")
+}
+
+// addFigure adds a figure, if there is room.
+func (p *page) addFigure(key, name, value, note string) {
+	if len(p.Figures) < maxFigures {
+		p.Figures = append(p.Figures, figure{key, name, value, note})
+	}
+}
+
+// addShare adds the figure of the requests with a value, and their share of those of the cube.
+func (p *page) addShare(key, name string, c *cube, days calendar, dim, value string) {
+	n := c.sum(dim, value, &days.shown)
+	p.addFigure(key, name, short(n), days.compared(share(n, c.sum("", "", &days.shown))+" of all", n, c.sum(dim, value, days.prior)))
+}
+
+// compared returns text behind the change from the period before, if there is one.
+func (c calendar) compared(text string, n, before int64) string {
+	if c.prior == nil || change(n, before) == "" {
+		return text
+	}
+	return change(n, before) + ", " + text
 }
 
 // visitorFigure is the name of the figure of visitors.

@@ -86,8 +86,11 @@ const showFigures = () => {
   part('crawlers', 'who', 'c', {class: choice.class})
   part('errors', 'class', '5xx', {who: choice.who})
   if (best('country')) {
-    const codes = data.values.country
-    setFigure('countries', comma(sumsOf(view('country', wanted()), now()).filter((n, i) => n > 0 && codes[i].length === 2 && codes[i] !== 'ZZ').length), 'with requests')
+    const {items} = numbers('country')
+    const code = item => data.values.country[item.i]
+    setFigure('countries', comma(items.filter(item => item.n > 0 && code(item).length === 2 && code(item) !== 'ZZ').length), 'with requests')
+    const unknown = items.find(item => code(item) === 'ZZ') ?? {n: 0, before: 0, mark: ''}
+    setFigure('unknown', unknown.mark + short(unknown.n), compared(share(unknown.n, items.reduce((n, item) => n + item.n, 0)) + ' of all', unknown.n, unknown.before))
   }
   const line = lineOf(rowsOf(shown), now())
   const most = Math.max(...line)

@@ -184,7 +184,31 @@ func TestPageCountsOneThing(t *testing.T) {
 	r := report(cuts.Table{By: []string{"day", "country"}, From: "2026-11-01", To: "2026-11-01", Folded: 1, Rows: []cuts.Row{{Values: []string{"2026-11-01", "DE"}, Counts: cuts.Counts{Requests: 1}}}})
 	r.Subscriber.Tally, r.Problems = distribute.Tally{Files: 1}, r.Problems[:1]
 	text := page(t, r, 0)
-	for _, want := range []string{"Germany: 1 request<", "<dd>1 request</dd>", "<span>1 request</span>", "<dd>in 1 file</dd>", "1 of 1 file has a problem:", "1 of those with the fewest requests is added up"} {
+	for _, want := range []string{"Germany: 1 request<", "<dd>1 request</dd>", "<span>1 request</span>", "<dd>of all days, in 1 file</dd>", "1 of 1 file has a problem:", "1 of those with the fewest requests is added up"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// unknownDays has requests of an unknown country on each of 14 days.
+func unknownDays() cuts.Table {
+	table := cuts.Table{By: []string{"day", "country"}, From: "2026-11-01", To: "2026-11-14", Total: cuts.Counts{Requests: 14 * 250}}
+	for i := range 14 {
+		for country, n := range map[string]int64{"DE": 200, "ZZ": 50} {
+			table.Rows = append(table.Rows, cuts.Row{Values: []string{addDays(table.From, i), country}, Counts: cuts.Counts{Requests: n}})
+		}
+	}
+	return table
+}
+
+// The sums of a subscriber are of all days, also if a report has fewer.
+func TestUnknownCountryIsOfTheDaysShown(t *testing.T) {
+	t.Parallel()
+	r := report(unknownDays())
+	r.Subscriber.Tally = distribute.Tally{Lines: 42_000_000, Counted: 40_600_000, Unknown: 1_400_000, Files: 9}
+	text := page(t, r, 0)
+	for _, want := range []string{">700</dd><dd>20.0 % of all</dd>", ">42.0 M</dd><dd>of all days, in 9 files</dd>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
