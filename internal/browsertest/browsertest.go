@@ -36,7 +36,7 @@ import (
 var axe string
 
 // timeout bounds the life of a Chromium, which serves all tests of a package.
-const timeout = 15 * time.Minute
+const timeout = 25 * time.Minute
 
 // Start starts Chromium, and returns a context of it that ends with the test. A missing Chromium
 // fails the test.

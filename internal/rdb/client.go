@@ -2,8 +2,10 @@ package rdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,30 @@ func (clientLog) Printf(ctx context.Context, format string, v ...any) {
 	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }
 
+// A dialHook is on clients that make connections. Without it a failed dial could be taken for something of a
+// command that was never sent: a Sentinel that does not know the master answers nil, as for a key that does
+// not exist, and a TLS handshake may end as a lost reply does.
+type dialHook struct{}
+
+func (dialHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if op, ok := err.(*net.OpError); err == nil || ctx.Err() != nil || ok && op.Op == "dial" {
+			return conn, err
+		}
+		if errors.Is(err, redis.Nil) || connection(err) {
+			err = &net.OpError{Op: "dial", Net: network, Err: errors.New(err.Error())}
+		}
+		return conn, err
+	}
+}
+
+func (dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // A nodeHook is on a node of a Cluster.
 //
 // The Cluster client repeats a command whose answer was lost, up to MaxRedirects times whatever
@@ -32,6 +58,7 @@ func (clientLog) Printf(ctx context.Context, format string, v ...any) {
 // it ask, and compare each node before they use it again: a connection that was made to a
 // replica may now be one to a master.
 type nodeHook struct {
+	dialHook
 	*clusterHooks
 	node *redis.Client
 
@@ -49,8 +76,6 @@ type clusterHooks struct {
 	restarts *restarts
 	failures atomic.Int64 // how often a node did not answer
 }
-
-func (h *nodeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {

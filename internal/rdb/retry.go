@@ -85,8 +85,8 @@ func (db *DB) explain(err error) error {
 
 // refusals are the prefixes of error replies after which the command was not run
 // and may be run a little later. UNBLOCKED ends a blocked read, for example when a
-// master becomes a replica.
-var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY ", "UNBLOCKED "}
+// master becomes a replica; NOREPLICAS comes as long as a new master has no replica yet.
+var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY ", "NOREPLICAS ", "UNBLOCKED "}
 
 // Refused reports whether err is a reply of a server that can't run commands now, such as LOADING.
 func Refused(err error) bool {
@@ -109,8 +109,7 @@ func connection(err error) bool {
 	var lost *lostAnswer
 	return errors.As(err, &netErr) || errors.As(err, &lost) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
-		strings.Contains(err.Error(), "sentinel") && !isAnswer(err)
+		errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout)
 }
 
 func isAnswer(err error) bool {

@@ -96,7 +96,7 @@ func TestRetryLeavesOtherErrorsAlone(t *testing.T) {
 
 func TestRetryWaitsForAServerThatRefusesForNow(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY a script", "CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys", "MASTERDOWN Link with MASTER is down"} {
+	for _, refusal := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY a script", "CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys", "MASTERDOWN Link with MASTER is down", "NOREPLICAS Not enough good replicas to write."} {
 		var asked atomic.Int64
 		url := fake(t, func(command string) string {
 			switch {

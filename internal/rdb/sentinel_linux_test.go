@@ -2,6 +2,7 @@ package rdb_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -28,7 +32,19 @@ func TestMasterIsFoundThroughASentinel(t *testing.T) {
 	if got := open(t, server.URL(3), rdb.Options{}).Get(ctx, "k").Val(); got != "1" {
 		t.Errorf("the master's database 3 holds %q", got)
 	}
-	_, err := rdb.Open(ctx, "redis+sentinel://127.0.0.1:"+sentinel+"/unknown/0", rdb.Options{})
+	// No answer of a Sentinel is one to a command.
+	control := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + sentinel})
+	defer func() { _ = control.Close() }()
+	impatient := open(t, "redis+sentinel://127.0.0.1:"+sentinel+"/mymaster/3", rdb.Options{Patience: 100 * time.Millisecond})
+	if err := control.Do(ctx, "sentinel", "remove", "mymaster").Err(); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	var away *rdb.UnreachableError
+	if n, err := rdb.NewScript("count", increment).Int(ctx, impatient, []string{"k"}); !errors.As(err, &away) {
+		t.Errorf("without a master a script returns %d, %v", n, err)
+	}
+	_, err := rdb.Open(ctx, "redis+sentinel://127.0.0.1:"+sentinel+"/unknown/0", rdb.Options{Patience: 100 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "unknown") && !strings.Contains(err.Error(), "sentinel") {
 		t.Errorf("a master that is unknown: the error is %v", err)
 	}

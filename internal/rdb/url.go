@@ -97,6 +97,8 @@ func dial(raw string, options Options, readTimeout time.Duration, restarts *rest
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		hooks := &clusterHooks{cluster: cluster, restarts: restarts}
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(&nodeHook{clusterHooks: hooks, node: node}) })
+	} else {
+		client.AddHook(dialHook{})
 	}
 	return client, nil
 }

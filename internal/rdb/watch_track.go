@@ -61,6 +61,7 @@ func openTracker(ctx context.Context, node *redis.Client, invalidated func(keys 
 		return err
 	}
 	client := redis.NewClient(&options)
+	client.AddHook(dialHook{})
 	t := &tracker{client: client, sub: client.Subscribe(ctx, invalidations), broken: make(chan error, 1)}
 	opening, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
