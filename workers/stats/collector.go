@@ -161,10 +161,11 @@ func (c *Collector) Flush(ctx context.Context) error {
 	var writes []*write
 	now := time.Now()
 	for _, counter := range c.all() {
-		w := counter.close(now)
+		w := counter.next(now)
 		for w != nil && !w.sent.IsZero() && now.Sub(w.sent) > keepPending {
 			c.log.Error("statistics are given up", "queue", counter.queue.Name(), "counted", w.at)
-			w = counter.wrote()
+			counter.wrote()
+			w = counter.next(now)
 		}
 		if w != nil {
 			ready, writes = append(ready, counter), append(writes, w)
@@ -179,7 +180,7 @@ func (c *Collector) Flush(ctx context.Context) error {
 	var failed error
 	for len(ready) > 0 {
 		n := min(len(ready), maxFlushed)
-		more, again, err := c.flush(ctx, ready[:n], writes[:n])
+		more, again, err := c.flush(ctx, now, ready[:n], writes[:n])
 		if err != nil {
 			failed = err
 			if ctx.Err() != nil {
@@ -198,12 +199,13 @@ const maxFlushed = 100
 // after an hour Redis forgets its number.
 const keepPending = 30 * time.Minute
 
-// flush sends one write for each of some queues. It returns those that have another one.
-func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*write) (more []*Counter, again []*write, failed error) {
+// flush sends one write for each of some queues, in a flush that began at a time. It returns those
+// that have another one.
+func (c *Collector) flush(ctx context.Context, began time.Time, counters []*Counter, writes []*write) (more []*Counter, again []*write, failed error) {
 	calls := make([]rdb.Call, len(writes))
 	sent := time.Now()
 	for i, w := range writes {
-		age := max(0, sent.Sub(w.at))
+		age := sent.Sub(w.at)
 		keys, times := bucketKeys(counters[i].queue, c.config.Pool, cmp.Or(w.clock, c.clock).at(sent).Add(-age))
 		calls[i] = rdb.Call{Keys: keys, Args: append(times, w.args()...)}
 		if w.sent.IsZero() {
@@ -216,7 +218,8 @@ func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*wr
 		switch {
 		case result.Err == nil && result.Word == "ok":
 			c.clock = redisClock{result.Time(0), sent}
-			next = counters[i].wrote()
+			counters[i].wrote()
+			next = counters[i].next(began)
 		case result.Err == nil: // "clock"
 			w := writes[i]
 			if w.clock == (redisClock{}) {

@@ -227,13 +227,14 @@ func (w *write) args() []any {
 	return args
 }
 
-// close ends the current interval: its counts become pending writes. While some are pending, the
-// interval goes on, so that a Redis that is away costs no memory. It returns the first pending
-// write, nil if there is none.
-func (c *Counter) close(now time.Time) *write {
+// next returns the first pending write of a flush that began at a time, nil if there is none. Where
+// none is pending, the current interval ends if it began before the flush: its counts become pending
+// writes. While some are pending, the interval goes on, so that a Redis that is away costs no memory.
+func (c *Counter) next(flush time.Time) *write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 && c.current != nil {
+	if len(c.pending) == 0 && c.current != nil && !c.current.began.After(flush) {
+		now := time.Now()
 		at := c.current.began.Add(now.Sub(c.current.began) / 2)
 		cells, groups := c.current.cells(), c.current.written()
 		for len(cells)+len(groups) > 0 {
@@ -250,15 +251,11 @@ func (c *Counter) close(now time.Time) *write {
 	return c.pending[0]
 }
 
-// wrote removes the first pending write and returns the next one, nil if there is none.
-func (c *Counter) wrote() *write {
+// wrote removes the first pending write.
+func (c *Counter) wrote() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending = c.pending[1:]
-	if len(c.pending) == 0 {
-		return nil
-	}
-	return c.pending[0]
 }
 
 // cut returns the first n values, and the others.
