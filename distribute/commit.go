@@ -155,7 +155,7 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 	if tail := p.result.tail.format(); tail != "" {
 		at.tail = tail
 	}
-	fields := []any{fieldResume, at.resume, fieldTail, at.tail, fieldState, at.state, fieldLines, at.lines}
+	fields := []any{fieldResume, at.resume, fieldEnding, at.ending.Encode(), fieldTail, at.tail, fieldState, at.state, fieldLines, at.lines}
 	if !p.last {
 		fields = append(fields, fieldLong, at.long, fieldKeep, at.keep, fieldInside, at.inside.format())
 	} else {
@@ -232,6 +232,7 @@ func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stre
 		if !r.stream { // whose length is not known
 			content = min(content, r.upload) // the file may be shorter than before
 		}
+		content = max(before.keep, content-stream.EndingSize, 0) // for the ending of the next place
 		return stream.Checkpoint{Raw: content, Content: content}, nil
 	}
 	if before.part != r.shipment {

@@ -124,7 +124,8 @@
 //
 // Its first 64 KiB identify a stream, as a file. If they are known, the shipper waits until
 // what was shipped before is counted, reads over what all subscribers have counted, and
-// uploads the rest. So a stream is the same as the file that it was made of.
+// uploads the rest. So a stream is the same as the file that it was made of. One that differs from it
+// where it goes on is refused: another file would be shipped from its start.
 //
 // What was read can't be uploaded again. When the shipper of a stream is stopped, fails or
 // dies, the upload therefore is not abandoned, but complete: workers count what is in Redis up

@@ -45,11 +45,11 @@ func (s sketches) add(r record) {
 	s[r.id] = r.head.Sketch()
 }
 
-// lookup returns the index entry of a file and the best matching record, or nil. The
-// best match is the one with the longest recorded head. A record that was created
-// with this head matches, however it has grown since. Of many files with the same first
-// line it reads only those heads whose sketches are not known, or do not differ.
-func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketches) (string, *record, error) {
+// lookup returns the index entry of a file and the records whose head matches, those with the
+// longest heads first. A record that was created with this head matches, however it has grown
+// since. Of many files with the same first line it reads only those heads whose sketches are not
+// known, or do not differ.
+func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketches) (string, []record, error) {
 	key := src.Head.IndexKey()
 	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
@@ -63,7 +63,7 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketche
 	}
 	sketch := src.Head.Fingerprint().Sketch()
 	ids = slices.DeleteFunc(ids, func(id string) bool { return known[id].Differs(sketch) })
-	best, length := "", 0
+	var matches []record
 	for batch := range slices.Chunk(ids, lookupBatch) {
 		records, err := f.heads(ctx, batch)
 		if err != nil {
@@ -71,16 +71,18 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketche
 		}
 		for _, r := range records {
 			known.add(r)
-			if r.head.Length > length && (r.id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) {
-				best, length = r.id, r.head.Length
+			if r.head.Length > 0 && (r.id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) {
+				matches = append(matches, r)
 			}
 		}
 	}
-	if best == "" {
-		return entry, nil, nil
+	slices.SortStableFunc(matches, func(a, b record) int { return b.head.Length - a.head.Length })
+	for i := range matches {
+		if matches[i], err = f.record(ctx, matches[i].id); err != nil {
+			return "", nil, err
+		}
 	}
-	r, err := f.record(ctx, best)
-	return entry, &r, err
+	return entry, matches, nil
 }
 
 // lookupBatch is the number of heads that are read with one round trip: at most

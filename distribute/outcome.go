@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"skidway/distribute/stream"
@@ -87,4 +88,24 @@ func (f *ShippedFile) setFailure(err error) {
 	default:
 		f.Outcome, f.Err = Failed, &stream.FileError{Path: f.Path, Err: err}
 	}
+}
+
+// A PartialError is the error for a file that was counted only up to damage in its
+// content. Lines lines were counted, from byte Start to byte End of the uncompressed
+// content.
+type PartialError struct {
+	Err               error
+	Lines, Start, End int64
+}
+
+func (e *PartialError) Error() string { return "counted in part: " + e.detail() }
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// detail returns the text that is recorded with the file.
+func (e *PartialError) detail() string {
+	if e.Start == 0 {
+		return fmt.Sprintf("%v; counted up to line %d, byte %d of the uncompressed content", e.Err, e.Lines, e.End)
+	}
+	return fmt.Sprintf("%v; counted up to byte %d of the uncompressed content", e.Err, e.End)
 }

@@ -124,7 +124,7 @@ func (s *fileScan) part(resume int64) *fileResult {
 	result.addVisitors(s.counter)
 	result.read = result.tally
 	p := &result.progress
-	p.resume, p.tail, p.state, p.long = resume, "", s.state(), formatLongLines(s.splitter.FinishedLongLines())
+	p.resume, p.ending, p.tail, p.state, p.long = resume, s.ending(resume), "", s.state(), formatLongLines(s.splitter.FinishedLongLines())
 	return result
 }
 
@@ -144,6 +144,22 @@ func parseLongLines(text string) (long stream.LongLines) {
 		return stream.LongLines{}
 	}
 	return long
+}
+
+// longLinesNote returns the text that is recorded with a file that has lines longer
+// than [stream.MaxLine]; without any, it is empty.
+func longLinesNote(long stream.LongLines) string {
+	if long.Count == 0 {
+		return ""
+	}
+	first, more := fmt.Sprintf("line %d", long.Line), ""
+	if long.Line == 0 {
+		first = fmt.Sprintf("the line at byte %d of the uncompressed content", long.Offset)
+	}
+	if long.Count > 1 {
+		more = fmt.Sprintf(", and %d more", long.Count-1)
+	}
+	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, stream.MaxLine>>20, more)
 }
 
 // inside is what a reader that goes on behind the last whole line need not read again: NULs

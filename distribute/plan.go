@@ -2,7 +2,10 @@ package distribute
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -31,16 +34,30 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	index, known, err := s.channel.files.lookup(ctx, src, s.sketches)
+	index, matches, err := s.channel.files.lookup(ctx, src, s.sketches)
 	if err != nil {
 		return plan{}, err
 	}
 	p := plan{id: src.ID(), indexKey: src.Head.IndexKey(), index: index, newHead: true, resets: resets}
-	if known != nil && s.config.Force {
-		return s.planForced(ctx, p)
-	}
-	if known == nil {
+	if len(matches) == 0 {
 		return p, nil
+	}
+	if s.config.Force {
+		p.replaces = p.id
+		return s.planOther(ctx, p, s.forced)
+	}
+	subscribers, err := s.channel.subscriberNames(ctx)
+	if err != nil {
+		return p, err
+	}
+	known, other, err := choose(ctx, src, matches, subscribers)
+	switch {
+	case err != nil:
+		return p, err
+	case known == nil && src.IsStream():
+		return p, &stream.SourceError{Err: errOtherStream}
+	case known == nil:
+		return s.planOther(ctx, p, "-"+other)
 	}
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
@@ -51,23 +68,61 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 		p.busy = known.busy()
 		return p, errInRedis
 	}
-	return s.planMore(ctx, src, known, p)
+	if len(subscribers) == 0 {
+		return p, nil
+	}
+	return s.planMore(ctx, src, known, p, subscribers)
 }
 
-// planForced plans to ship a file that the channel knows as if it were new: under
-// another id, which is the same at each try.
-func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
-	plainID := p.id
-	p.id += s.forced
-	forced, err := s.channel.files.record(ctx, p.id)
+// errOtherStream is the error for a stream that differs from each counted file that begins as it
+// does.
+var errOtherStream = errors.New("it begins as a counted file and differs from it further on, and what was read of a pipe can't be read again: name its file, or ship it with force")
+
+// choose returns the record of a file, of those that have its head. It is the one whose ending the file
+// has. Else it is the first one of which that is not known: the file is shorter, or a stream of which a
+// subscriber needs what comes before, or no ending is recorded, as it lies in the head. If all
+// endings differ, the file is none of them; other is a digest of what differs. Where there is one
+// record, a file of its size is the same, and one that is in Redis is compared when it is counted.
+func choose(ctx context.Context, src *stream.Source, matches []record, subscribers []string) (known *record, other string, err error) {
+	if len(matches) == 1 && (matches[0].sameSize(src) || matches[0].inRedis()) {
+		return &matches[0], "", nil
+	}
+	differing := sha256.New()
+	for i := range matches {
+		place, recorded := matches[i].ending(subscribers)
+		found := stream.Ending{}
+		if place > 0 && (!src.IsStream() || place == matches[i].place(subscribers)) {
+			if found, err = src.Ending(ctx, place, recorded.Size); err != nil {
+				return nil, "", err
+			}
+		}
+		switch {
+		case found == stream.Ending{}:
+			if known == nil {
+				known = &matches[i]
+			}
+		case found == recorded:
+			return &matches[i], "", nil
+		default:
+			fmt.Fprintln(differing, matches[i].id, found.Encode())
+		}
+	}
+	return known, hex.EncodeToString(differing.Sum(nil)[:12]), nil
+}
+
+// planOther plans to ship a file under an id of its own, which ends in a suffix, although
+// another one has its head.
+func (s *Shipper) planOther(ctx context.Context, p plan, suffix string) (plan, error) {
+	p.id += suffix
+	known, err := s.channel.files.record(ctx, p.id)
 	if err != nil {
 		return p, err
 	}
-	if forced.inRedis() {
-		p.busy = forced.busy()
+	if known.inRedis() {
+		p.busy = known.busy()
 		return p, errInRedis
 	}
-	p.shipment, p.replaces = forced.shipment, plainID
+	p.shipment = known.shipment
 	return p, nil
 }
 
@@ -75,13 +130,10 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 // which lines are missing is shipped again if they were lost in Redis; if the file
 // was damaged, when it has changed since. An upload has content, so that it is counted to its
 // end: if nothing is new, a byte that is counted already.
-func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan) (plan, error) {
-	subscribers, err := s.channel.subscriberNames(ctx)
-	if err != nil || len(subscribers) == 0 {
-		return p, err
-	}
+func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan, subscribers []string) (_ plan, err error) {
 	same, unfinished, lost := known.state == FileDone && known.sameSize(src), false, false
-	resume, end := int64(-1), int64(-1)
+	resume := known.place(subscribers)
+	end := int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
@@ -89,9 +141,6 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 		lost = lost || at.missing && at.lost // perhaps nothing but the end of a stream
 		same = same && at.shipment == known.shipment && at.end > 0 &&
 			(!at.missing || !at.lost && known.modified == src.Modified().UnixNano())
-		if resume < 0 || at.resume < resume {
-			resume = at.resume
-		}
 		if end < 0 || at.end < end {
 			end = at.end
 		}
@@ -99,10 +148,13 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 			problem = found
 		}
 	}
-	length := end
+	length, ending := end, int64(0) // content before resume is uploaded again, for its ending
+	if resume > stream.HeadSize {
+		ending = stream.EndingSize
+	}
 	switch {
 	case src.IsStream():
-		length, err = src.Pass(max(0, resume-1), end)
+		length, err = src.Pass(max(0, resume-max(ending, 1)), end)
 		p.base = src.Passed()
 	case !same:
 		length, err = src.Length(ctx)
@@ -115,7 +167,7 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	case length == end && end > 0 && !unfinished && !lost:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Problem: problem}
 	case src.Codec == stream.Plain && !src.IsStream():
-		p.base = min(resume, src.Size-1)
+		p.base = min(resume-ending, src.Size-1)
 	}
 	return p, nil
 }
@@ -298,7 +350,7 @@ func (s *Shipper) shipBusy(ctx context.Context, busy busyFile, results []Shipped
 // awaitNotInRedis returns when an earlier shipment of the file may have been freed.
 // With skipBusy it does not wait, and returns errInRedis if the shipment is still
 // in Redis. Stop does not end the wait for a stream, whose beginning was read.
-func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, busy EventKind, mode busyMode, limit *throttle) error {
+func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, p plan, mode busyMode, limit *throttle) error {
 	if mode == waitBusy {
 		stopped := s.stop.stopped
 		if src.IsStream() {
@@ -306,13 +358,13 @@ func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *st
 		} else if s.stop.isStopped() {
 			return errStopped
 		}
-		return s.await(ctx, since, busy, src.Path, limit, stopped)
+		return s.await(ctx, since, p.busy, src.Path, limit, stopped)
 	}
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
 	}
-	_, known, err := s.channel.files.lookup(ctx, src, s.sketches)
-	if err == nil && (known == nil || known.inRedis()) {
+	known, err := s.channel.files.record(ctx, p.id)
+	if err == nil && (known.shipment == 0 || known.inRedis()) {
 		return errInRedis
 	}
 	return err

@@ -52,21 +52,22 @@ type record struct {
 
 // progress is how far a subscriber has counted a file.
 type progress struct {
-	shipment int64  // the last shipment that it counted to its end
-	part     int64  // the shipment of its last commit; of a later one than shipment, a part is counted
-	commits  int64  // number of that commit, from 1 in each shipment
-	keep     int64  // bytes at the start of that shipment that it does not need any more
-	inside   inside // what need not be read again behind resume
-	resume   int64  // offset of the uncompressed content where the next count begins, the start of a line
-	end      int64  // offset up to which it had read at the end of shipment: a last line without newline lies between resume and end
-	tail     string // the counts of that line, subtracted when the whole line is counted
-	state    string // state of the Counter, for the next part of the file
-	long     string // the long lines of the part, for the note
-	note     string // what is wrong with the file, as a Problem's Detail
-	cut      string // why the upload ended behind the parts that are counted, until all of the file is
-	lines    int64  // of the file, counted in total
-	missing  bool   // some or all of its lines could not be counted
-	lost     bool   // because they were not in Redis: the file itself may be whole
+	shipment int64         // the last shipment that it counted to its end
+	part     int64         // the shipment of its last commit; of a later one than shipment, a part is counted
+	commits  int64         // number of that commit, from 1 in each shipment
+	keep     int64         // bytes at the start of that shipment that it does not need any more
+	inside   inside        // what need not be read again behind resume
+	resume   int64         // offset of the uncompressed content where the next count begins, the start of a line
+	ending   stream.Ending // of the content before resume, behind the head
+	end      int64         // offset up to which it had read at the end of shipment: a last line without newline lies between resume and end
+	tail     string        // the counts of that line, subtracted when the whole line is counted
+	state    string        // state of the Counter, for the next part of the file
+	long     string        // the long lines of the part, for the note
+	note     string        // what is wrong with the file, as a Problem's Detail
+	cut      string        // why the upload ended behind the parts that are counted, until all of the file is
+	lines    int64         // of the file, counted in total
+	missing  bool          // some or all of its lines could not be counted
+	lost     bool          // because they were not in Redis: the file itself may be whole
 }
 
 // unfinished reports whether the file is counted in part: its last commit was not the last
@@ -98,6 +99,7 @@ func (p progress) problemKind() ProblemKind {
 // Fields of a record; those of a subscriber are followed by ":" and its name.
 const (
 	fieldResume  = "resume"
+	fieldEnding  = "ending"
 	fieldEnd     = "end"
 	fieldTail    = "tail"
 	fieldState   = "state"
@@ -115,7 +117,7 @@ const (
 
 // subscriberFields are all fields of a record that belong to a subscriber.
 var subscriberFields = []string{
-	"ship", "seal", fieldPart, fieldCommit, fieldKeep, fieldInside, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState,
+	"ship", "seal", fieldPart, fieldCommit, fieldKeep, fieldInside, fieldLong, fieldCut, fieldResume, fieldEnding, fieldEnd, fieldTail, fieldState,
 	fieldNote, fieldMissing, fieldLost, fieldLines,
 }
 
@@ -152,12 +154,33 @@ func parseRecord(id string, fields map[string]string) record {
 		r.counted[name] = progress{
 			shipment: number("ship:" + name), part: number(field), commits: parseCommits(fields[fieldCommit+":"+name]), keep: number(fieldKeep + ":" + name),
 			inside: parseInside(fields[fieldInside+":"+name]), long: fields[fieldLong+":"+name],
-			resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
+			resume: number(fieldResume + ":" + name), ending: stream.DecodeEnding(fields[fieldEnding+":"+name]), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name], cut: fields[fieldCut+":"+name],
 			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
 		}
 	}
 	return r
+}
+
+// place returns the offset in the content where the subscriber that is farthest behind goes on.
+func (r record) place(subscribers []string) int64 {
+	place := int64(0)
+	for i, name := range subscribers {
+		if at := r.counted[name]; i == 0 || at.resume < place {
+			place = at.resume
+		}
+	}
+	return place
+}
+
+// ending returns the first place where a subscriber goes on and of which the ending is recorded.
+func (r record) ending(subscribers []string) (place int64, ending stream.Ending) {
+	for _, name := range subscribers {
+		if at := r.counted[name]; at.ending != (stream.Ending{}) && (place == 0 || at.resume < place) {
+			place, ending = at.resume, at.ending
+		}
+	}
+	return place, ending
 }
 
 // sameSize reports whether a source is as large as the file was when it was shipped.

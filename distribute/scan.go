@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"sync/atomic"
@@ -44,6 +43,9 @@ type fileScan struct {
 	reading  Reading
 	splitter *stream.Splitter
 	verdicts verdicts
+
+	recent stream.Recent // content that was written last
+	whole  stream.Recent // content before the place that reached returns
 }
 
 // newFileScan returns a scan of an upload that begins at base, for a subscriber
@@ -106,6 +108,9 @@ func (r *refusal) Unwrap() error { return r.err }
 // seek prepares the scan for content that begins at a checkpoint: what was written of it
 // before is skipped.
 func (s *fileScan) seek(from stream.Checkpoint) {
+	if s.position != from.Content {
+		s.recent.Reset()
+	}
 	s.skip += s.position - from.Content
 	s.position = from.Content
 }
@@ -160,6 +165,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 	s.position += int64(written)
 	skipped := min(s.skip, int64(written))
 	s.skip -= skipped
+	s.recent.Add(block[:skipped])
 	block = block[skipped:]
 	if s.splitter == nil {
 		if len(s.sample) == 0 {
@@ -176,7 +182,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 			return written, err
 		}
 	} else {
-		s.splitter.Split(block)
+		s.split(block)
 	}
 	s.lines.Store(s.verdicts.tally().Lines)
 	return written, s.commitPart(whenDue)
@@ -206,10 +212,36 @@ func (s *fileScan) begin() (err error) {
 	}
 	s.splitter.SetLongLines(parseLongLines(s.before.long))
 	s.splitter.SetInside(s.inside.bytes, s.inside.tooLong)
-	s.splitter.Skip(s.hole)
-	s.splitter.Split(s.sample)
+	if s.hole > 0 {
+		s.splitter.Skip(s.hole)
+		s.recent.Reset()
+	}
+	s.split(s.sample)
 	s.sample = nil
 	return nil
+}
+
+// split counts the lines of a block.
+func (s *fileScan) split(block []byte) {
+	before := s.splitter.Offset()
+	s.splitter.Split(block)
+	if whole := s.splitter.Resume() - before; whole > 0 {
+		s.whole.Set(s.recent)
+		s.whole.Add(block[:whole])
+	}
+	s.recent.Add(block)
+}
+
+// ending returns the ending of the content before an offset that reached has returned. That of a head is not
+// needed.
+func (s *fileScan) ending(resume int64) stream.Ending {
+	switch {
+	case resume <= stream.HeadSize:
+		return stream.Ending{}
+	case resume == s.before.resume:
+		return s.before.ending
+	}
+	return s.whole.Ending()
 }
 
 // result ends the count. err is the error that ended the content, nil at its
@@ -283,10 +315,13 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.filtered = filteredDays(s.counter)
 	result.addVisitors(s.counter)
 	state := s.state()
-	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
+	result.progress = progress{resume: resume, ending: s.ending(resume), end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
 		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true
 		result.progress.lost = isDamage(result.damage) && !stream.IsDamage(result.damage)
+		if !result.progress.lost { // what was read before the damage was found may differ from the file when it is whole
+			result.progress.ending = stream.Ending{}
+		}
 		return nil
 	}
 	line, size, open := s.splitter.Tail()
@@ -295,42 +330,6 @@ func (s *fileScan) collect(result *fileResult) error {
 	}
 	result.progress.end = s.splitter.Offset()
 	return nil
-}
-
-// A PartialError is the error for a file that was counted only up to damage in its
-// content. Lines lines were counted, from byte Start to byte End of the uncompressed
-// content.
-type PartialError struct {
-	Err               error
-	Lines, Start, End int64
-}
-
-func (e *PartialError) Error() string { return "counted in part: " + e.detail() }
-
-func (e *PartialError) Unwrap() error { return e.Err }
-
-// detail returns the text that is recorded with the file.
-func (e *PartialError) detail() string {
-	if e.Start == 0 {
-		return fmt.Sprintf("%v; counted up to line %d, byte %d of the uncompressed content", e.Err, e.Lines, e.End)
-	}
-	return fmt.Sprintf("%v; counted up to byte %d of the uncompressed content", e.Err, e.End)
-}
-
-// longLinesNote returns the text that is recorded with a file that has lines longer
-// than [stream.MaxLine]; without any, it is empty.
-func longLinesNote(long stream.LongLines) string {
-	if long.Count == 0 {
-		return ""
-	}
-	first, more := fmt.Sprintf("line %d", long.Line), ""
-	if long.Line == 0 {
-		first = fmt.Sprintf("the line at byte %d of the uncompressed content", long.Offset)
-	}
-	if long.Count > 1 {
-		more = fmt.Sprintf(", and %d more", long.Count-1)
-	}
-	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, stream.MaxLine>>20, more)
 }
 
 // reset drops all counts of the result: the progress is that from before.

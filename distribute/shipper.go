@@ -312,7 +312,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			if p.busy != waits {
 				limit, waits = throttle{}, p.busy
 			}
-			err := s.awaitNotInRedis(ctx, since, src, p.busy, mode, &limit)
+			err := s.awaitNotInRedis(ctx, since, src, p, mode, &limit)
 			if errors.Is(err, errStopped) {
 				result.Outcome = NotReached
 				return nil

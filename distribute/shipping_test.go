@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"skidway/distribute"
+	"skidway/distribute/stream"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -160,11 +161,11 @@ func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {
 	ship(t, channel, write(t, folder, "a.log", before))
 	work(t, channel, "s")
 	result := ship(t, channel, write(t, folder, "a.log", append(bytes.Clone(before), more...)))[0]
-	if result.Base != int64(len(before)) {
-		t.Errorf("uploaded from byte %d on, want %d", result.Base, len(before))
+	if want := int64(len(before) - stream.EndingSize); result.Base != want {
+		t.Errorf("uploaded from byte %d on, want %d", result.Base, want)
 	}
-	if result.Bytes != int64(len(more)) {
-		t.Errorf("uploaded %d bytes, want the %d that are new", result.Bytes, len(more))
+	if want := int64(stream.EndingSize + len(more)); result.Bytes != want {
+		t.Errorf("uploaded %d bytes, want %d: those that are new, and the ending before them", result.Bytes, want)
 	}
 }
 

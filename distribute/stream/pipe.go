@@ -148,6 +148,21 @@ func (s *Source) Pass(base, end int64) (length int64, err error) {
 	return 0, sourceError(PlainError(err))
 }
 
+// passToEnding is Ending for a stream.
+func (s *Source) passToEnding(start int64, size int) (Ending, error) {
+	if start < s.passed {
+		return Ending{}, nil
+	}
+	if _, err := s.Pass(start, start); err != nil || s.passed < start {
+		return Ending{}, err
+	}
+	last, err := s.rest.Peek(size)
+	if err == io.EOF || IsDamage(err) {
+		return Ending{}, nil
+	}
+	return EndingOf(last), sourceError(PlainError(err))
+}
+
 // upload returns the bytes to upload from an offset on. A reader of a stream in segments can
 // go on at each checkpoint that is due.
 func (s *Source) upload(base, segment int64) io.Reader {

@@ -58,6 +58,7 @@ type Source struct {
 	options  Decoding
 	file     Object // nil: a member of an archive
 	modified time.Time
+	length   int64 // of the uncompressed content; 0: not known yet
 
 	// Of a source that is converted:
 	content   io.Reader // nil: the file's own bytes are uploaded
@@ -277,16 +278,12 @@ func (s *Source) Length(ctx context.Context) (int64, error) {
 	if s.Codec == Plain {
 		return s.Size, nil
 	}
-	content, err := s.Codec.Inflate(s.raw(0), s.options)
-	if err != nil {
-		return 0, sourceError(err)
+	if s.length == 0 {
+		if _, err := s.Ending(ctx, 0, 0); err != nil {
+			return 0, err
+		}
 	}
-	defer func() { _ = content.Close() }()
-	n, err := io.Copy(io.Discard, content)
-	if IsDamage(err) {
-		err = nil
-	}
-	return n, sourceError(err)
+	return s.length, nil
 }
 
 // CutToWholeLines moves the end of a plain source behind its last newline. A
