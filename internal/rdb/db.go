@@ -34,7 +34,7 @@ type Options struct {
 
 	// PoolSize is the maximum of connections to one server; zero means
 	// [DefaultPoolSize]. They are opened on demand. A blocked [DB.Wait] uses one,
-	// also for the rest of its time after it was cancelled.
+	// also for up to 5 s after it was cancelled.
 	PoolSize int
 }
 

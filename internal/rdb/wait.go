@@ -17,8 +17,8 @@ type Mark struct {
 
 // Wait blocks until one of the streams has an entry after its mark, timeout
 // has passed (rounded up to a millisecond) or ctx is done, whichever comes
-// first, and reports whether there is an entry. While it blocks it costs
-// Redis nothing. A connection that breaks, or a server that refuses, ends the wait
+// first, and reports whether there is an entry. While it blocks, Redis gets one
+// read every [maxReadBlock]. A connection that breaks, or a server that refuses, ends the wait
 // early with false and no error: the caller looks again, and that call finds
 // out. Before that Wait pauses, the longer the more waits ended so, up to 1 s:
 // callers that wait in a loop do not storm a Redis that is away. Keys may lie on
@@ -72,8 +72,8 @@ func (db *DB) bySlot(marks []Mark) [][]Mark {
 func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]redis.XStream, error) {
 	args := readArgs(marks, max((timeout+time.Millisecond-1).Truncate(time.Millisecond), time.Millisecond))
 
-	// The client does not interrupt a blocked read when ctx is done: it goes on,
-	// and a later wait at the same marks joins it. So a process uses one
+	// The client does not interrupt a blocked read when ctx is done: it goes on for up to
+	// maxReadBlock, and a later wait at the same marks joins it. So a process uses one
 	// connection for a set of marks, however many waits were cancelled.
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
@@ -85,8 +85,10 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 		}
 		select {
 		case <-ctx.Done():
+			db.leave(r)
 			return nil, context.Cause(ctx)
 		case <-over:
+			db.leave(r)
 			return nil, nil
 		case <-r.done:
 		}
@@ -122,12 +124,27 @@ func readArgs(marks []Mark, block time.Duration) *redis.XReadArgs {
 	return &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
 }
 
+// maxReadBlock is how long one command blocks in Redis. A read that is longer sends several, as
+// long as a wait wants it. A read of streams without a consumer group takes nothing out of Redis, so
+// that no entry is lost with a wait that was cancelled. To interrupt a command would take a
+// connection of its own for each wait, since the client does so only by closing all connections, or
+// CLIENT UNBLOCK, which an ACL may refuse.
+const maxReadBlock = 5 * time.Second
+
 // A read is blocked in Redis until done is closed.
 type read struct {
+	waits int // that want it; guarded by readsMu
 	done  chan struct{}
 	found []redis.XStream
 	err   error
 	pause time.Duration // before the next read, if err is transient
+}
+
+// leave is called by a wait that ends before its read.
+func (db *DB) leave(r *read) {
+	db.readsMu.Lock()
+	defer db.readsMu.Unlock()
+	r.waits--
 }
 
 // read returns the read that is blocked at the same marks, or starts one, and
@@ -137,9 +154,10 @@ func (db *DB) read(args *redis.XReadArgs) (r *read, started bool) {
 	db.readsMu.Lock()
 	defer db.readsMu.Unlock()
 	if r := db.reads[key]; r != nil {
+		r.waits++
 		return r, false
 	}
-	r = &read{done: make(chan struct{})}
+	r = &read{waits: 1, done: make(chan struct{})}
 	if db.closing {
 		r.err = redis.ErrClosed
 		close(r.done)
@@ -150,16 +168,31 @@ func (db *DB) read(args *redis.XReadArgs) (r *read, started bool) {
 	}
 	db.reads[key] = r
 	db.waits.Go(func() {
-		r.found, r.err = db.XRead(context.Background(), args).Result()
-		db.readsMu.Lock()
-		delete(db.reads, key)
-		if r.err != nil && transient(r.err) {
-			r.pause = db.readBackoff.Next()
-		} else {
-			db.readBackoff.Reset()
+		for left := args.Block; ; left -= maxReadBlock {
+			args.Block = min(left, maxReadBlock)
+			r.found, r.err = db.XRead(context.Background(), args).Result()
+			if db.endRead(key, r, left > maxReadBlock) {
+				break
+			}
 		}
-		db.readsMu.Unlock()
 		close(r.done)
 	})
 	return r, true
+}
+
+// endRead removes a read after a command and returns true, unless the command found nothing, the
+// read has time left and a wait wants it.
+func (db *DB) endRead(key string, r *read, hasTime bool) bool {
+	db.readsMu.Lock()
+	defer db.readsMu.Unlock()
+	if errors.Is(r.err, redis.Nil) && hasTime && r.waits > 0 && !db.closing {
+		return false
+	}
+	delete(db.reads, key)
+	if r.err != nil && transient(r.err) {
+		r.pause = db.readBackoff.Next()
+	} else {
+		db.readBackoff.Reset()
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +101,43 @@ func TestWaitEndsAtOnceWithItsContext(t *testing.T) {
 	cancel(reason)
 	if got := receive(t, result); got.news || !errors.Is(got.err, reason) {
 		t.Errorf("Wait returned %v, want the cause", got)
+	}
+}
+
+func TestConnectionOfACancelledWaitIsFreeSoon(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db, other := open(t, server.URL(0), rdb.Options{PoolSize: 1}), open(t, server.URL(0), rdb.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan waited, 1)
+	go func() {
+		news, err := db.Wait(ctx, time.Hour, rdb.Mark{Key: "s", ID: "0"})
+		result <- waited{news, err}
+	}()
+	awaitBlocked(t, other)
+	cancel()
+	receive(t, result)
+	if err := db.Ping(soon(t)).Err(); err != nil { // it blocks until the connection is free, for up to 11 s
+		t.Errorf("the only connection is not free: %v", err)
+	}
+}
+
+// A wait is longer than one command of it blocks.
+func TestWaitGoesOnAfterItsFirstRead(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	var reads []any // the ms for which each of them blocks
+	db.AddHook(after(func(cmd redis.Cmder) {
+		if args := cmd.Args(); len(args) > 4 && args[3] == "block" {
+			reads = append(reads, args[4])
+		}
+	}))
+	begin, timeout := time.Now(), rdb.MaxReadBlock+40*time.Millisecond
+	if news, err := db.Wait(soon(t), timeout, rdb.Mark{Key: "s", ID: "0"}); news || err != nil {
+		t.Errorf("Wait returned %v and %v", news, err)
+	}
+	if took := time.Since(begin); took < timeout || !slices.Equal(reads, []any{rdb.MaxReadBlock.Milliseconds(), int64(40)}) {
+		t.Errorf("it took %s, and reads of %v ms", took, reads)
 	}
 }
 
