@@ -64,12 +64,6 @@ func (s *Script) RunDurable(ctx context.Context, db *DB, timeout time.Duration, 
 	return reply, nil
 }
 
-// moved reports whether a node of a Cluster refused a command because another one
-// serves its keys.
-func moved(err error) bool {
-	return redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
-}
-
 // A durableRun is one try of [Script.RunDurable].
 type durableRun struct {
 	script  *Script

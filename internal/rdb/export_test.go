@@ -7,6 +7,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// MaxReadBlock is how long one command of a [DB.Wait] blocks.
+const MaxReadBlock = maxReadBlock
+
+// ForgetTags does what [Watch.Run] does once a minute, and returns the number of hash tags whose
+// node is known.
+func (w *Watch) ForgetTags() int {
+	w.forgetTags()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.tags)
+}
+
 // NewScript is [Scripts.Script] for a complete text.
 func NewScript(op, source string) *Script {
 	lua := redis.NewScript(source)

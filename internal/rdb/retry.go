@@ -117,6 +117,12 @@ func isAnswer(err error) bool {
 	return errors.As(err, &answer)
 }
 
+// moved reports whether a node of a Cluster refused a command because another one
+// serves its keys.
+func moved(err error) bool {
+	return redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
+}
+
 func transient(err error) bool {
 	return !errors.Is(err, redis.ErrClosed) && (connection(err) || Refused(err))
 }

@@ -104,7 +104,8 @@ func (w *Watch) removeLocked(id any) {
 	}
 }
 
-// replaceEvery is the interval at which a watch checks which node has a slot.
+// replaceEvery is the interval at which a watch checks which node has a slot, and forgets hash
+// tags without groups.
 const replaceEvery = time.Minute
 
 // Run watches until ctx is done. It must be called once.
@@ -125,6 +126,7 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-w.unplaced:
 		case <-ticker.C:
+			w.forgetTags()
 			w.checkPlaces(ctx)
 		}
 	}
@@ -183,6 +185,14 @@ func (w *Watch) clientFor(ctx context.Context, tag string) (client *redis.Client
 		return nil, "", err
 	}
 	return client, client.Options().Addr, nil
+}
+
+// forgetTags forgets which node has the hash tags without groups, such as those of deleted queues.
+// A tag that gets a group later is placed again.
+func (w *Watch) forgetTags() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.tags, func(tag string, node *watchNode) bool { return node.tags[tag] == 0 })
 }
 
 // checkPlaces calls the functions of the groups whose slot another node has now. The next

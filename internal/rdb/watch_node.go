@@ -201,7 +201,7 @@ func (n *watchNode) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case err == nil:
 			backoff.Reset()
-		case !transient(err) && !movedSlot(err):
+		case !transient(err) && !moved(err):
 			n.watch.log.Warn("waiting for new entries failed", "error", err)
 			n.broken(ctx, DefaultMaxPause)
 		default:
@@ -216,11 +216,6 @@ func (n *watchNode) refuse(refusal error) {
 	n.watch.mu.Lock()
 	defer n.watch.mu.Unlock()
 	n.refusedUntil = time.Now().Add(refusedFor)
-}
-
-// movedSlot reports whether another node of a Cluster has the slot of a key.
-func movedSlot(err error) bool {
-	return redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
 }
 
 // broken handles an error after which Redis may have lost writes or moved slots.

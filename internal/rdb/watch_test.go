@@ -111,6 +111,23 @@ func TestWatchReplacesAndRemovesMarks(t *testing.T) {
 	})
 }
 
+func TestWatchForgetsTheTagsOfRemovedGroups(t *testing.T) {
+	onWatchBackends(t, func(f *watchFixture) {
+		for _, name := range []string{"a", "b"} { // notified: their nodes are known
+			first := f.add(name)
+			f.set(name, "0")
+			f.await(name)
+			f.set(name, first)
+		}
+		f.watch.Remove("a")
+		if tags := f.watch.ForgetTags(); tags != 1 {
+			f.Errorf("the node of %d tags is known, want that of b", tags)
+		}
+		f.set("a", "0")
+		f.await("a")
+	})
+}
+
 func TestWatchNotifiesAllWhoWatchAStream(t *testing.T) {
 	onWatchBackends(t, func(f *watchFixture) {
 		f.set("a", "0")
@@ -165,19 +182,23 @@ func TestWatchOfAStreamIsNotDelayedByLateSets(t *testing.T) {
 	f := newWatchFixture(t, db, db)
 	f.set("quiet", "0")
 	const cycles, later, most = 100, 3 * time.Millisecond, 13 * time.Millisecond
-	var times []time.Duration
 	last := f.add("busy")
-	for range cycles {
-		began := time.Now()
-		<-time.After(later)
-		f.set("busy", last)
-		<-time.After(later)
-		last = f.add("busy")
-		f.await("busy")
-		times = append(times, time.Since(began))
+	half := most + 1
+	for tries := 0; half > most && tries < 5; tries++ { // the machine may be busy with other things
+		var times []time.Duration
+		for range cycles {
+			began := time.Now()
+			<-time.After(later)
+			f.set("busy", last)
+			<-time.After(later)
+			last = f.add("busy")
+			f.await("busy")
+			times = append(times, time.Since(began))
+		}
+		slices.Sort(times)
+		half = times[cycles/2]
 	}
-	slices.Sort(times)
-	if half := times[cycles/2]; half > most { // the machine may be busy with other things
-		t.Errorf("half of the cycles took up to %s, want at most %s", half, most)
+	if half > most {
+		t.Errorf("half of the cycles took %s and more, five times, want at most %s", half, most)
 	}
 }
