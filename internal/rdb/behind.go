@@ -23,7 +23,7 @@ type Step struct {
 // An Absence records that a master of a Cluster could not be reached. The zero value is ready to
 // use. It is safe for concurrent use.
 type Absence struct {
-	until atomic.Int64 // ns since 1970, before which the master is not tried again
+	until atomic.Pointer[time.Time] // before which the master is not tried again
 }
 
 // An optional step takes at most maxStepWait. If it has failed, the steps of the next absentFor
@@ -40,7 +40,7 @@ func (s Step) run(ctx context.Context, db *DB) error {
 		_, err := s.Script.Run(ctx, db, s.Keys, s.Args...)
 		return err
 	}
-	if time.Now().UnixNano() < s.Absence.until.Load() {
+	if until := s.Absence.until.Load(); until != nil && time.Now().Before(*until) {
 		return nil
 	}
 	trying, cancel := context.WithTimeout(ctx, maxStepWait)
@@ -49,7 +49,8 @@ func (s Step) run(ctx context.Context, db *DB) error {
 	if err == nil || ctx.Err() != nil || !transient(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	s.Absence.until.Store(time.Now().Add(absentFor).UnixNano())
+	until := time.Now().Add(absentFor)
+	s.Absence.until.Store(&until)
 	return nil
 }
 

@@ -47,6 +47,22 @@ func (dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
+// A stepHook is on the client of a Cluster. Before each command that client looks up the step
+// between its keys, which it uses only to split a command by slots; it splits none that Skidway
+// sends. It reads the steps by COMMAND, under a lock, and again for each command where an ACL
+// hides COMMAND. The hook sets the step, so that the client does not look it up.
+//
+// The client's option DisableRoutingPolicies would prevent that too. But then commands without a
+// key, such as PING, INFO and TIME, would go to any node, not only to masters.
+type stepHook struct{ dialHook }
+
+func (stepHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		cmd.SetStepCount(1)
+		return next(ctx, cmd)
+	}
+}
+
 // A nodeHook is on a node of a Cluster.
 //
 // The Cluster client repeats a command whose answer was lost, up to MaxRedirects times whatever
@@ -62,8 +78,8 @@ type nodeHook struct {
 	*clusterHooks
 	node *redis.Client
 
-	compared atomic.Int64 // failures when the node was compared
-	knownAt  atomic.Int64 // when it was a master then, ms
+	compared atomic.Int64              // failures when the node was compared
+	knownAt  atomic.Pointer[time.Time] // when it was a master then; nil: never
 }
 
 // compareInterval is the time between two comparisons of a master, at least: as long as another
@@ -113,10 +129,12 @@ func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // it is a master.
 func (h *nodeHook) check(ctx context.Context) error {
 	failures, compared := h.failures.Load(), h.compared.Load()
-	due := compared != failures && time.Since(time.UnixMilli(h.knownAt.Load())) >= compareInterval
+	known := h.knownAt.Load()
+	due := compared != failures && (known == nil || time.Since(*known) >= compareInterval)
 	if due && h.compared.CompareAndSwap(compared, failures) {
 		if h.compare(ctx) {
-			h.knownAt.Store(time.Now().UnixMilli())
+			now := time.Now()
+			h.knownAt.Store(&now)
 		} else {
 			h.compared.Store(compared)
 		}

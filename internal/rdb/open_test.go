@@ -131,6 +131,31 @@ func TestServersAreCheckedByWhatTheySay(t *testing.T) {
 	}
 }
 
+func TestAllMastersOfAClusterAreChecked(t *testing.T) {
+	t.Parallel()
+	url, masterOf := redistest.OwnCluster(t)
+	db, last := open(t, url, rdb.Options{}), masterOf(16383)
+	direct := open(t, last.URL(0), rdb.Options{})
+	if err := direct.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := db.MasterOf(t.Context(), "{foo}") // slot 12182
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // one command without a key goes to each of the masters in turn
+		server, err := db.Check(soon(t))
+		var unfit *rdb.UnfitServerError
+		if !errors.As(err, &unfit) || !strings.Contains(err.Error(), addr) || server.Addr != addr {
+			t.Errorf("the server is %+v, the error %v, want an UnfitServerError with %s", server, err, addr)
+		}
+	}
+	last.Kill()
+	if server, err := db.Check(soon(t)); err != nil || server.Version == "" {
+		t.Errorf("while one master is away: %+v, %v", server, err)
+	}
+}
+
 func TestEmbeddedServerPassesTheCheck(t *testing.T) {
 	t.Parallel()
 	if server, err := open(t, "embedded:", rdb.Options{}).Check(t.Context()); server.Name != "embedded" || err != nil {
@@ -147,6 +172,34 @@ func freePort(t *testing.T) string {
 	}
 	defer func() { _ = listener.Close() }()
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// Where an ACL hides COMMAND, the Cluster client would ask for it before each command.
+func TestClusterClientDoesNotAskForTheCommandsOfRedis(t *testing.T) {
+	t.Parallel()
+	ctx, port := soon(t), freePort(t)
+	server := redistest.Start(t, "--port", port, "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", freePort(t),
+		"--cluster-announce-ip", "127.0.0.1")
+	direct := open(t, server.URL(0), rdb.Options{})
+	for _, command := range [][]any{{"CLUSTER", "ADDSLOTSRANGE", 0, 16383}, {"ACL", "SETUSER", "default", "-command"}} {
+		if err := direct.Do(ctx, command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := open(t, "redis+cluster://127.0.0.1:"+port, rdb.Options{})
+	for _, key := range []string{"a", "b"} {
+		if err := db.Retry(ctx, func() error { return db.Set(ctx, key, "", 0).Err() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stats, err := direct.Info(ctx, "commandstats").Result()
+	if err != nil || !strings.Contains(stats, "cmdstat_set:") {
+		t.Fatalf("%v, %s", err, stats)
+	}
+	if _, asked, ok := strings.Cut(stats, "cmdstat_command:"); ok {
+		line, _, _ := strings.Cut(asked, "\n")
+		t.Errorf("COMMAND was sent: %s", line)
+	}
 }
 
 // The Cluster client repeats commands by itself where it is let.

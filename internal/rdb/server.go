@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,25 +31,31 @@ type UnfitServerError struct{ Reason string }
 
 func (e *UnfitServerError) Error() string { return "this Redis can't be used: " + e.Reason }
 
-// Check asks the server what it is and refuses one that is too old or that
-// drops keys when memory is short. A server whose ACL hides INFO passes.
+// Check asks the server, or each master of a Cluster, what it is, and refuses one that is
+// too old or that drops keys when memory is short. It returns the one that it refuses, or
+// the first one by address. A server whose ACL hides INFO passes. A master that does not
+// answer is not checked if another one answers: the part of a Cluster that works can be used.
 func (db *DB) Check(ctx context.Context) (Server, error) {
 	if db.Embedded() {
 		return Server{Name: "embedded"}, nil
 	}
-	var text string
+	var servers []Server
 	err := db.Retry(ctx, func() (err error) {
-		text, err = db.Info(ctx).Result()
+		servers, err = db.Servers(ctx)
+		if len(servers) > 0 && ctx.Err() == nil {
+			return nil
+		}
 		return err
 	})
 	if err != nil {
-		if isAnswer(err) && !Refused(err) {
-			return Server{Name: "redis"}, nil
-		}
 		return Server{}, err
 	}
-	server := ServerOf(ParseInfo(text))
-	return server, server.fit()
+	for _, server := range servers {
+		if err := server.fit(); err != nil {
+			return server, err
+		}
+	}
+	return servers[0], nil
 }
 
 // EachMaster calls f with a client of the server, or at the same time with one
@@ -80,8 +87,9 @@ func (db *DB) MasterOf(ctx context.Context, key string) (string, error) {
 	return master.Options().Addr, nil
 }
 
-// Servers returns the server, or all masters of a Cluster, as INFO describes them. A
-// server whose ACL hides INFO is the zero Server.
+// Servers returns the server, or all masters of a Cluster in the order of their addresses,
+// as INFO describes them. Of a server whose ACL hides INFO it returns only the Name "redis"
+// and the address. After an error it returns those that have answered.
 func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
 	var mu sync.Mutex
 	err = db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, name string) error {
@@ -96,6 +104,7 @@ func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
 		servers = append(servers, server)
 		return nil
 	})
+	slices.SortFunc(servers, func(a, b Server) int { return strings.Compare(a.Addr, b.Addr) })
 	return servers, err
 }
 
@@ -160,14 +169,18 @@ func (s Server) TooOld() bool {
 }
 
 func (s Server) fit() error {
+	master := ""
+	if s.Addr != "" {
+		master = "master " + s.Addr + ": "
+	}
 	if s.TooOld() {
-		return &UnfitServerError{fmt.Sprintf("its version is %s; Skidway needs Redis %d.0 or newer", s.Version, OldestMajor)}
+		return &UnfitServerError{fmt.Sprintf("%sits version is %s; Skidway needs Redis %d.0 or newer", master, s.Version, OldestMajor)}
 	}
 	// The volatile-* policies can drop rooms and idle mailboxes, which expire by
 	// themselves. Nothing else that expires is more than a wake-up, so they are
 	// reported by the doctor and not refused: some hosts allow no other.
 	if strings.HasPrefix(s.Policy, "allkeys-") {
-		return &UnfitServerError{fmt.Sprintf("maxmemory-policy is %s, which drops data when memory is short; set maxmemory-policy to noeviction", s.Policy)}
+		return &UnfitServerError{fmt.Sprintf("%smaxmemory-policy is %s, which drops data when memory is short; set maxmemory-policy to noeviction", master, s.Policy)}
 	}
 	return nil
 }

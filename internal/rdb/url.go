@@ -96,6 +96,7 @@ func dial(raw string, options Options, readTimeout time.Duration, restarts *rest
 	client := redis.NewUniversalClient(universal)
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		hooks := &clusterHooks{cluster: cluster, restarts: restarts}
+		cluster.AddHook(stepHook{})
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(&nodeHook{clusterHooks: hooks, node: node}) })
 	} else {
 		client.AddHook(dialHook{})
