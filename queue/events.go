@@ -1,11 +1,9 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -129,14 +127,4 @@ func entriesAfter(ctx context.Context, db *rdb.DB, key, after string, maxEntries
 		return err
 	})
 	return entries, err
-}
-
-// precedes reports whether an id of a stream is lower than another one.
-func precedes(a, b string) bool {
-	aTime, aNumber, _ := strings.Cut(a, "-")
-	bTime, bNumber, _ := strings.Cut(b, "-")
-	return cmp.Or(
-		cmp.Compare(len(aTime), len(bTime)), strings.Compare(aTime, bTime),
-		cmp.Compare(len(aNumber), len(bNumber)), strings.Compare(aNumber, bNumber),
-	) < 0
 }

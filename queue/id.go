@@ -68,7 +68,7 @@ func entryTime(entry string) (int64, bool) {
 	return int64(n), err == nil && err2 == nil
 }
 
-// compareEntries compares the ids of two entries of one stream.
+// compareEntries compares the ids of two entries of one stream, or only their milliseconds.
 func compareEntries(a, b string) int {
 	aMillis, aSeq, _ := strings.Cut(a, "-")
 	bMillis, bSeq, _ := strings.Cut(b, "-")

@@ -56,6 +56,9 @@ var keyShelves = map[State]int{
 	Delayed: slices.Index(keyNames, "delayed"), Dead: slices.Index(keyNames, "dead"), Finished: slices.Index(keyNames, "results"),
 }
 
+// keyBase returns what all keys of a queue begin with.
+func keyBase(keys []string) string { return strings.TrimSuffix(keys[keyMeta], "meta") }
+
 // queueKeys returns all keys of a queue. They share a hash tag, so that a script may
 // touch any of them in a Redis Cluster.
 func queueKeys(prefix, queue string) []string {
@@ -85,7 +88,7 @@ var scheduleKeyNames = append(slices.Clip(keyNames), "schedules", "schedules:due
 
 // scheduleKeys returns all keys of a queue, followed by those of its schedules.
 func scheduleKeys(keys []string) []string {
-	base := strings.TrimSuffix(keys[keyMeta], "meta")
+	base := keyBase(keys)
 	keys = slices.Clip(keys)
 	for _, name := range scheduleKeyNames[len(keys):] {
 		keys = append(keys, base+name)
@@ -99,7 +102,7 @@ var requestKeyNames = append(slices.Clip(keyNames), "idem", "idem:expiry")
 // requestKeys returns all keys of a queue, followed by those of the calls that added jobs with a
 // request key.
 func requestKeys(keys []string) []string {
-	base := strings.TrimSuffix(keys[keyMeta], "meta")
+	base := keyBase(keys)
 	return append(slices.Clip(keys), base+"idem", base+"idem:expiry")
 }
 
@@ -116,7 +119,7 @@ var operationKeyNames = append(slices.Clip(keyNames), "operation", "operation:re
 // operationKeys returns all keys of a queue, followed by the lock for changes of many jobs and the
 // record of one operation.
 func operationKeys(keys []string, id string) []string {
-	base := strings.TrimSuffix(keys[keyMeta], "meta") + "operation"
+	base := keyBase(keys) + "operation"
 	return append(slices.Clip(keys), base, base+":"+id)
 }
 

@@ -33,7 +33,7 @@ func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal,
 		if err != nil {
 			return nil, cursor, fmt.Errorf("queue %s: read signals: %w", q.name, err)
 		}
-		if precedes(last, cursor.ID) {
+		if compareEntries(last, cursor.ID) < 0 {
 			cursor.ID = last
 		}
 	}
@@ -68,7 +68,7 @@ type Signal struct {
 func (s Signal) Precedes(job *Job) bool {
 	sent, _, _ := strings.Cut(s.entry, "-")
 	added, _, _ := strings.Cut(job.entry, "-")
-	return sent != "" && precedes(sent, added)
+	return sent != "" && compareEntries(sent, added) < 0
 }
 
 // A SignalKind is the subject of a [Signal].

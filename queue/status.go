@@ -32,7 +32,7 @@ type Depth struct {
 }
 
 // Depth counts the jobs of the queue at one moment. Its cost does not depend on their
-// number.
+// number, but Redis copies the first waiting job of each line, whose args may be large.
 func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	reply, err := q.run(ctx, depthScript)
 	if err != nil {

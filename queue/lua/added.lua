@@ -3,6 +3,11 @@
 -- entries-read of a stream's consumer group 'counted', which reads nothing, is the number of
 -- entries that are in COUNTS already. The group ends with its stream: one that is created
 -- again begins at 0.
+--
+-- Only XINFO STREAM returns entries-added. It copies the first and the last entry of the stream too,
+-- which may have a MiB each, and has no option that leaves them out. (The lag of a group, in
+-- XINFO GROUPS, is unknown after some deletions.) So scripts call uncounted seldom: to read the
+-- counters, to tidy up, and when the first job of a day is added.
 -- @include int groups
 
 -- uncounted returns the number of entries of a fresh line that are not in COUNTS, the day

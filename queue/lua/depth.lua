@@ -1,8 +1,14 @@
--- Counts the jobs of a queue, without reading them.
+-- Counts the jobs of a queue.
+-- KEYS: those of a queue
+-- ARGV: none
 -- Returns {'ok', the ms at which it was paused or 0, delayed, dead, finished, due time of
--- the first delayed job or '', ms that the oldest waiting job has waited or -1, time in ms,
--- then the numbers of waiting and of active jobs of each line, and of a paused queue who paused
+-- the first delayed job or '', ms that the oldest waiting job has been in its line or -1, time in
+-- ms, then the numbers of waiting and of active jobs of each line, and of a paused queue who paused
 -- it and the note, or ''}.
+-- The cost does not depend on the number of jobs, except for that of finished ones, which takes
+-- logarithmic time. It depends on the size of some jobs: XRANGE copies the first waiting job of
+-- each line, since Redis has no command that returns only the id of an entry which was not
+-- delivered yet.
 -- @include queue locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {

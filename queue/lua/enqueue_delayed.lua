@@ -1,6 +1,12 @@
--- Returns the function that adds n delayed jobs without other options, for enqueue.lua: their
--- times and short records are in turn in ARGV from first on. It appends their ids to ids.
--- write_delayed must be called after it.
+-- Returns the function that adds n delayed jobs without other options, for enqueue_groups.lua.
+-- It is passed
+--   base: the time in ms to which the times of the jobs are added, 0 if they are absolute
+--   first: the index in ARGV from which on the times, in ms, and the short records of the jobs
+--     follow in turn
+--   n: their number
+--   ids: the list to which it appends their ids, and returns nothing
+-- Jobs that are due enter their lines at once, the others when write_delayed is called, which must
+-- follow. It counts no jobs.
 return function(base, first, n, ids)
   local number, has_time = next_numbers(n)
   for i = first, first + 2 * n - 2, 2 do

@@ -1,6 +1,13 @@
--- Returns the function that adds one job with options, for enqueue.lua. It returns
--- the job's id, or '=' and the id of the holder of its unique key. write_delayed must be
--- called after it.
+-- Returns the function that adds one job with options, for enqueue_groups.lua, finish_others.lua
+-- and schedule_job.lua. It is passed
+--   letter: of the job's priority
+--   record: the job
+--   wait, at: its delay or its due time, in ms; both are '' for a job without a delay
+--   key, key_ms: its unique key, '' for none, and the ms for which it is held, '' until it is
+--     released
+-- It returns the job's id, or '=' and the id of the holder of its unique key: then the job is not
+-- added. For a job with a delay or a due time write_delayed must be called later, which adds it if it is
+-- not due. The caller counts the job, see must_count.
 return function(letter, record, wait, at, key, key_ms)
   if key ~= '' then
     local owner = holder_of_key(key)

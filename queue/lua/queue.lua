@@ -1,5 +1,10 @@
--- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go;
--- the first ones are the lines.
+-- The beginning of every script of one queue but enqueue_plain. It reads META and the time, and
+-- writes nothing. A script returns {'format', format} here if the queue has another format. Otherwise
+-- it continues with stored_format and paused (the ms at which the queue was paused), each false if
+-- META has none, max_events (false if the queue keeps no events), renewed and now (the time in ms).
+-- KEYS: those of keyNames in keys.go, of which the first ones are the lines, perhaps followed by
+--       others
+-- ARGV: of the script that includes it
 -- @include int clock format lines streams
 local call = redis.call
 local GROUP = 'workers'
