@@ -127,6 +127,8 @@ func (r *fileRead) beginCount(c *fileCount) (err error) {
 	switch {
 	case record.malformed() || before.part == c.shipment && before.commits == 0:
 		return &refusal{errMalformed}
+	case before.refused() && record.base > 0:
+		return &refusal{errors.New(before.note)} // of more than its sample
 	case late || before.resume < record.base:
 		return &refusal{errLaterPart}
 	}

@@ -129,23 +129,30 @@ func (s *Shipper) planOther(ctx context.Context, p plan, suffix string) (plan, e
 // planMore compares a file with what the subscribers have counted of it. A file of
 // which lines are missing is shipped again if they were lost in Redis; if the file
 // was damaged, when it has changed since. An upload has content, so that it is counted to its
-// end: if nothing is new, a byte that is counted already.
+// end: if nothing is new, a byte that is counted already. A subscriber that has refused all that the
+// shipper uploaded is left out.
 func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan, subscribers []string) (_ plan, err error) {
 	same, unfinished, lost := known.state == FileDone && known.sameSize(src), false, false
-	resume := known.place(subscribers)
-	end := int64(-1)
+	counting := subscribers
+	if s.sampled[p.id] {
+		counting = slices.DeleteFunc(slices.Clone(subscribers), func(name string) bool { return known.counted[name].refused() })
+	}
+	resume, end := known.place(counting), int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
+		if found := at.problem(known.name); found != nil {
+			problem = found
+		}
+		if !slices.Contains(counting, name) {
+			continue
+		}
 		unfinished = unfinished || at.unfinished()
 		lost = lost || at.missing && at.lost // perhaps nothing but the end of a stream
 		same = same && at.shipment == known.shipment && at.end > 0 &&
 			(!at.missing || !at.lost && known.modified == src.Modified().UnixNano())
 		if end < 0 || at.end < end {
 			end = at.end
-		}
-		if found := at.problem(known.name); found != nil {
-			problem = found
 		}
 	}
 	length, ending := end, int64(0) // content before resume is uploaded again, for its ending
@@ -162,6 +169,8 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	switch {
 	case err != nil:
 		return p, err
+	case len(counting) == 0:
+		p.known = &ShippedFile{Outcome: AlreadyCounted, Problem: problem}
 	case length < end:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Length: length, Counted: end, Problem: problem}
 	case length == end && end > 0 && !unfinished && !lost:

@@ -74,6 +74,9 @@ type progress struct {
 // part of a shipment.
 func (p progress) unfinished() bool { return p.part > p.shipment }
 
+// refused reports whether the subscriber could count nothing of the file, although it was in Redis.
+func (p progress) refused() bool { return p.missing && !p.lost && p.end == 0 }
+
 // problem returns what is wrong with the file, whose name it adds; nil if nothing
 // is.
 func (p progress) problem(file string) *Problem {

@@ -72,8 +72,9 @@ type Shipper struct {
 	interval     time.Duration // between two looks of Follow
 	sketches     sketches
 	leftOut      map[string]bool
-	forced       string       // end of the id of the current file if shipping is forced; the same at each try
-	bytes        atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
+	sampled      map[string]bool // ids of plain files that Follow has uploaded from their start, and which had more than maxSample then
+	forced       string          // end of the id of the current file if shipping is forced; the same at each try
+	bytes        atomic.Int64    // of files that are finished, and of the current one as far as it is uploaded
 }
 
 // AccessLogs chooses the files that can be access logs by their names and by their content, as
@@ -122,7 +123,7 @@ func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
 	c := config.withDefaults()
 	return &Shipper{
 		channel: channel, config: c, registration: registration{channel: channel, token: rand.Text(), mode: modeBatch, lease: c.Lease},
-		stop: newStopSignal(), sketches: sketches{}, leftOut: map[string]bool{}, interval: followInterval,
+		stop: newStopSignal(), sketches: sketches{}, leftOut: map[string]bool{}, sampled: map[string]bool{}, interval: followInterval,
 	}
 }
 
@@ -345,6 +346,9 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			return err
 		}
 		result.id, result.shipment, result.Bytes = p.id, admitted.Shipment, 0
+		if s.registration.mode == modeFollow && p.base == 0 && src.Codec == stream.Plain && src.Size > maxSample {
+			s.sampled[p.id] = true
+		}
 		return s.upload(ctx, src, p, &admitted, result)
 	}
 }
