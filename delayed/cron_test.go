@@ -148,7 +148,7 @@ func TestScheduledJobsAreAsTheirScheduleSays(t *testing.T) {
 		if job.Kind != "report" || string(job.Args) != `{"n":1}` || job.MaxAttempts != 3 || job.Timeout != time.Minute {
 			t.Errorf("job %+v", job)
 		}
-		if late := job.Enqueued.Sub(due); late < 0 || late > 5*time.Second {
+		if late := job.Enqueued.Sub(due); late < 0 || late > 15*time.Second { // a watch that does not hear of it looks after a minute
 			t.Errorf("it came %s after its time", late)
 		}
 		info := s.info(t, "ticks")

@@ -86,7 +86,7 @@ func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
 	killEverywhere(t, func(t *testing.T, url, folder string, signal processtest.CommandSignal) bool {
 		other := start(t, processPlan{Role: "work", URL: url, Args: []string{"s"}})
 		victim := start(t, processPlan{"work", url, []string{"s"}, signal})
-		run(t, url, "ship", crashFiles(t, folder)...)
+		run(t, url, "ship beside workers", crashFiles(t, folder)...)
 		killed := victim.Check()
 		other.Check()
 		exact(t, url, "s", crashContents...)
@@ -186,7 +186,7 @@ func TestOneShipperThreeWorkerProcessesTwoSubscribers(t *testing.T) {
 	for _, subscriber := range []string{"one", "one", "one", "two", "two", "two"} {
 		workers = append(workers, start(t, processPlan{Role: "work", URL: url, Args: []string{subscriber}}))
 	}
-	run(t, url, "ship", files...)
+	run(t, url, "ship beside workers", files...)
 	for _, worker := range workers {
 		worker.Check()
 	}

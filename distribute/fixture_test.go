@@ -127,7 +127,7 @@ func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 
 // A processPlan is the configuration of a shipper or worker process.
 type processPlan struct {
-	Role   string // "ship", "work", "work in parts", or "work on" until it is killed; "import" or "reset" of s
+	Role   string // "ship", "ship beside workers", "work", "work in parts", or "work on" until it is killed; "import" or "reset" of s
 	URL    string
 	Args   []string // the files, or the subscribers; with "import" and "reset" first the prefix of keys
 	Signal processtest.CommandSignal
@@ -163,8 +163,12 @@ func shipOrWork() error {
 	case "reset":
 		return channel.Reset(ctx, "s")
 	}
-	if plan.Role == "ship" {
-		results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease}).Ship(ctx, plan.Args)
+	if plan.Role == "ship" || plan.Role == "ship beside workers" {
+		config := &distribute.ShipperConfig{Lease: testLease}
+		if plan.Role != "ship" { // a pause of the machine must not end the lease: workers until all is done would give up
+			config.Lease = distribute.DefaultLease
+		}
+		results, err := distribute.NewShipper(channel, config).Ship(ctx, plan.Args)
 		for _, r := range results {
 			err = errors.Join(err, r.Err)
 		}

@@ -65,8 +65,23 @@ func TestDeadlineEndsTheAttempt(t *testing.T) {
 		return handler(ctx, job)
 	}, workers.Kind{})
 	f.run(p)
-	f.add("k", queue.Options{Deadline: time.Now().Add(500 * time.Millisecond)})
-	job := await(f, begun, "start")
+	var job *queue.Job
+	for left := 500 * time.Millisecond; job == nil; left *= 3 { // on a busy machine it may pass before the start
+		id := f.add("k", queue.Options{Deadline: time.Now().Add(left)})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := f.client.Wait(f.ctx, id) // until it is dead, or has begun and ended
+			ended <- err
+		}()
+		select {
+		case job = <-begun:
+		case err := <-ended:
+			f.must(err)
+			if len(begun) > 0 {
+				job = <-begun
+			}
+		}
+	}
 	if deadline := await(f, deadlines, "deadline"); !deadline.Equal(job.LocalTime(job.Deadline)) {
 		t.Errorf("the context's deadline is %s, the job's %s", deadline, job.Deadline)
 	}
@@ -169,14 +184,16 @@ func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 		if job := await(f, seen, "the next job in its slot"); job.ID != after {
 			f.Errorf("ran %s", job.ID)
 		}
-		for f.info(p).Stuck != 1 { // the description comes a little later
-			f.must(f.ctx.Err())
+		stuck := func(want int) {
+			f.Helper()
+			for info := f.info(p); info == nil || info.Stuck != want; info = f.info(p) { // the description comes a little later
+				f.must(f.ctx.Err())
+			}
 		}
+		stuck(1)
 		close(gate)
 		await(f, returned, "end of the handler")
-		for f.info(p).Stuck != 0 {
-			f.must(f.ctx.Err())
-		}
+		stuck(0)
 		stop()
 		if job := f.get(id); job.State != queue.Delayed || job.Attempts != 1 {
 			f.Errorf("its late answer changed the job: %+v", job)

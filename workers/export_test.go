@@ -25,6 +25,12 @@ var Window = window
 // RestFor is how long a queue rests after an error.
 const RestFor = restFor
 
+// MaxIdle is how long a queue is not fetched from while no news of it come.
+const MaxIdle = maxIdle
+
+// KeepEnds is how long a pool knows the outcomes that it has written.
+const KeepEnds = keepEnds
+
 // Serves reports whether the pool serves a queue now.
 func (p *Pool) Serves(name string) bool {
 	return slices.ContainsFunc(p.sched.all(), func(q *servedQueue) bool { return q.name == name })

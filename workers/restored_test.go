@@ -190,18 +190,22 @@ func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {
 		f.must(result.Err)
 	}
 	save()
+	resumed := time.Now()
 	f.must(f.queue.Resume(f.ctx))
 	f.awaitDepth(0, 1)
+	ended := time.Since(resumed)
 	restore()
 	f.must(f.queue.Resume(f.ctx))
 	restored := time.Now()
 	f.awaitDepth(0, 1)
-	if took := time.Since(restored); took > 10*time.Second {
+	if took := time.Since(restored); took > workers.MaxIdle*4/5 {
 		t.Errorf("the jobs that had ended were cleared after %v", took)
 	}
 	close(hold)
 	f.awaitDepth(0, 0)
-	if n := runs.Load(); n != jobs {
+	// The pool knows the ends of the last seconds, until it compares the jobs again since an answer was lost.
+	forgotten := ended >= workers.KeepEnds || strings.Contains(f.kept.String(), "the answer was lost")
+	if n := runs.Load(); n != jobs && !(forgotten && n > jobs) {
 		t.Errorf("%d runs of %d jobs", n, jobs)
 	}
 }
@@ -271,7 +275,7 @@ func TestJobsOfAClusterRunAfterAFailover(t *testing.T) {
 	if id := await(f, begun, "start of a job that was added after the failover"); id != second {
 		t.Errorf("job %s has started, want %s", id, second)
 	}
-	if took := time.Since(failed); took > 5*time.Second {
+	if took := time.Since(failed); took > workers.MaxIdle*4/5 { // a fetch may fail, and the queue rests
 		t.Errorf("the job has started %v after the failover", took)
 	}
 	close(gate)

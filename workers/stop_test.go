@@ -45,7 +45,9 @@ func TestPauseHandsBackPrefetchedJobsAndResumeWakesAtOnce(t *testing.T) {
 		for range 100 {
 			await(f, seen, "job")
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		// On a busy machine a fetch may fail, and the queue rests. A resumption that is not heard of is
+		// found by the fetch after the longest wait.
+		if took := time.Since(began); took > workers.MaxIdle*4/5 {
 			f.Errorf("it took %s", took)
 		}
 	})
