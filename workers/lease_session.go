@@ -49,8 +49,9 @@ type leaseSession struct {
 	lostJobs bool // jobs were held whose delivery Redis has lost
 
 	// restored has the ends, by job ID, that Redis may have lost when the server changed. It is
-	// nil again with the first reread after those that have compared all jobs.
+	// nil again with the first reread after keepRestored.
 	restored   map[string][]queue.Completion
+	changedAt  time.Time                     // when it was set
 	unwritten  map[string][]queue.Completion // those of released jobs that were not written; for as long
 	rereadMore bool                          // the latest reread has left jobs, or has failed
 }
@@ -155,11 +156,11 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	for _, a := range s.held {
 		held = append(held, a.job)
 	}
-	if !s.rereadMore {
+	if !s.rereadMore && (changed || time.Since(s.changedAt) > keepRestored) {
 		s.restored, s.unwritten = nil, nil
 	}
 	if changed {
-		s.restored = s.recent.of(s)
+		s.restored, s.changedAt = s.recent.of(s), time.Now()
 	}
 	s.rereadMore = true
 	s.mu.Unlock()

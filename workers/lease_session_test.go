@@ -64,6 +64,63 @@ func TestServerThatChangesBeforeAComparisonIsNotedForTheNextOne(t *testing.T) {
 	}
 }
 
+// The job is fetched again after the pool has compared its jobs once more, as it does each minute and after
+// a fetch whose answer was lost.
+func TestEndsThatRedisHasLostAreKnownAfterTheNextComparison(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	client, err := queue.NewClient(handle.New(db), nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	q, err := client.ForPool("q")
+	must(err)
+	lease, err := q.NewLease("w", time.Hour)
+	must(err)
+	add := func() {
+		_, err := client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "q"})
+		must(err)
+	}
+	fetch := func() []*queue.Job {
+		fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 10, Bytes: 1000})
+		must(err)
+		return fetched.Jobs
+	}
+	add()
+	s := newLeaseSession(&servedQueue{}, lease, time.Minute, slog.New(slog.DiscardHandler))
+	finish := func(jobs []*queue.Job) {
+		if len(jobs) != 1 || len(s.hold(jobs)) != 1 {
+			t.Fatalf("%d jobs are fetched, or they do not run", len(jobs))
+		}
+		ends := []queue.Completion{{Job: jobs[0]}}
+		_, err := lease.Finish(t.Context(), ends)
+		must(err)
+		s.forget(ends)
+		s.recent.add(s, ends, time.Now())
+	}
+	finish(fetch()) // opens the lease
+	add()
+	must(db.Save(t.Context()).Err())
+	finish(fetch())
+	server.Kill()
+	must(server.Restart())
+	must(db.Retry(t.Context(), func() error { return db.Ping(t.Context()).Err() })) // notices it
+	for range 3 {
+		answer, err := s.reread(t.Context(), 1<<20)
+		if err != nil || len(answer.Jobs) > 0 {
+			t.Fatalf("%+v, %v: want no job, it waits", answer, err)
+		}
+	}
+	if again := fetch(); len(again) != 1 || len(s.hold(again)) > 0 {
+		t.Errorf("%d jobs are fetched again, or they run again; want the one whose end Redis has lost, which does not", len(again))
+	}
+}
+
 func jobs(ids ...string) (jobs []*queue.Job) {
 	for _, id := range ids {
 		jobs = append(jobs, &queue.Job{ID: id})

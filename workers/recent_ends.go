@@ -19,6 +19,10 @@ const (
 	maxEndBytes = 16 << 20
 )
 
+// keepRestored is how long after a change of the server the pool knows which jobs had ended: Redis may
+// have put them behind many others.
+const keepRestored = time.Hour
+
 // recentEnds has the outcomes that a pool has written lately, as batches, the oldest first. It
 // keeps the slices and the jobs that are there, so that to add a batch costs little.
 type recentEnds struct {
