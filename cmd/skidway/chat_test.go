@@ -327,6 +327,37 @@ func TestDropDeletesAWholeChat(t *testing.T) {
 	s.prints("[]", "chat", "list", "--as", "bob", "-o", "json")
 }
 
+func TestDropDeletesNoKeysThatAreNoChat(t *testing.T) {
+	t.Parallel()
+	s := newChatCommands(t)
+	db := redistest.Open(t, s.url)
+	s.must("chat", "create", "--id", "c", "--as", "ann", "--channel", "hello")
+	var hash string
+	for _, key := range db.Keys(t.Context(), "*").Val() {
+		if db.HExists(t.Context(), key, "kind").Val() {
+			hash = key
+		}
+	}
+	for name, foreign := range map[string]func() error{
+		"another type": func() error { return db.Set(t.Context(), hash, "no chat", 0).Err() },
+		"another hash": func() error { return db.HSet(t.Context(), hash, "name", "ann").Err() },
+	} {
+		put(t, db.Del(t.Context(), hash).Err())
+		put(t, foreign())
+		before := db.DBSize(t.Context()).Val()
+		for _, args := range [][]string{{"chat", "drop", "c"}, {"chat", "drop", "c", "ann"}} {
+			o := s.run(args...)
+			if o.code != cli.ExitFailed {
+				t.Errorf("%s: exit code %d", name, o.code)
+			}
+			hasLine(t, o.stderr, "skidway: nothing was deleted: the keys in Redis hold something that is not a chat: ", `chat "c"`)
+		}
+		if after := db.DBSize(t.Context()).Val(); after != before || db.Exists(t.Context(), hash).Val() != 1 {
+			t.Errorf("%s: of %d keys there are %d", name, before, after)
+		}
+	}
+}
+
 func TestLimitsOfAChatAreShownAndChanged(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)

@@ -237,7 +237,7 @@ func TestDMRefusesWrongUsage(t *testing.T) {
 		"too long":           {[]string{"send", "bob", "--as", "ann", strings.Repeat("x", chat.MaxText+1)}, cli.ExitUsage, "65537 bytes"},
 		"no URL":             {[]string{"send", "bob", "--as", "ann", "--url", "nowhere"}, cli.ExitUsage, "URL"},
 		"empty reader":       {[]string{"read", "ann", "--as", ""}, cli.ExitUsage, "empty"},
-		"limited follow":     {[]string{"read", "ann", "--as", "bob", "-f", "--limit", "3"}, cli.ExitUsage, "[follow limit]"},
+		"limited follow":     {[]string{"read", "ann", "--as", "bob", "-f", "--limit", "3"}, cli.ExitUsage, "give --limit or --follow, not both"},
 		"no id":              {[]string{"history", "ann", "--as", "bob", "--before", "x"}, cli.ExitUsage, "whole number"},
 		"no peer":            {[]string{"delete", "--as", "bob"}, cli.ExitUsage, "missing PEER"},
 		"unknown below":      {[]string{"sned"}, cli.ExitUsage, "did you mean send"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,14 +68,18 @@ func chatDrop(a *cli.App) *cobra.Command {
 		Short: "Drops a member, or a whole chat",
 		Long: `Drops a member who never comes back, so that messages no longer wait for it.
 With the last member the chat ends, unless it is a channel. Without MEMBER it
-deletes the chat and all its messages. Anyone can do this.`,
+deletes the chat and all its messages. Anyone can do this. It deletes nothing if
+the key of the chat in Redis has something else.`,
 		Example: `  skidway chat drop lunch cem
   skidway chat drop lunch`,
 		Args: cli.Args("ID", "[ARG]"),
 	}, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		before, err := g.Info(ctx, args[0])
 		var corrupt *chat.CorruptError
-		if len(args) == 1 && errors.As(err, &corrupt) {
+		switch {
+		case isForeign(err):
+			return fmt.Errorf("nothing was deleted: the keys in Redis hold something that is not a chat: %w", err)
+		case len(args) == 1 && errors.As(err, &corrupt):
 			a.Console.Problem("chat "+args[0], err)
 			err = nil
 		}
@@ -86,6 +91,16 @@ deletes the chat and all its messages. Anyone can do this.`,
 		}
 		return dropMember(ctx, a, g, args[0], args[1], before)
 	})
+}
+
+// isForeign reports whether an error is that of keys that no release has written: of another type of Redis, or
+// a hash without the version that each chat has.
+func isForeign(err error) bool {
+	var corrupt *chat.CorruptError
+	if errors.As(err, &corrupt) {
+		return corrupt.Where == "v"
+	}
+	return err != nil && strings.Contains(err.Error(), "WRONGTYPE") // Redis may put the place in a script before it
 }
 
 func dropChat(ctx context.Context, a *cli.App, g *group.Client, id string, was group.Info) error {

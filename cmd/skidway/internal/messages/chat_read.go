@@ -59,16 +59,8 @@ func (r *chatReader) run(ctx context.Context, id string) error {
 			func(ctx context.Context) error { return r.take(ctx, id, r.printMessages) },
 			func(ctx context.Context) error { return r.wait(ctx, id) })
 	}
-	print, end := r.printMessages, func() error { return r.printMessages(nil) } // prints the heading if nothing else did
-	array := &messageArray{App: r.App}
-	if r.output.Word == "json" {
-		print, end = array.print, array.end
-	}
-	err := r.take(ctx, id, print)
-	if err == nil || array.begun { // an array that was begun is closed, also after an error
-		err = errors.Join(err, end())
-	}
-	if err != nil {
+	print, end := r.pages(arrayOnly)
+	if err := end(r.take(ctx, id, print)); err != nil {
 		return err
 	}
 	if len(r.failed) > 0 {
@@ -81,16 +73,17 @@ func (r *chatReader) run(ctx context.Context, id string) error {
 // them as read. An empty id means all chats.
 func (r *chatReader) take(ctx context.Context, id string, print func([]message) error) error {
 	if id != "" {
-		return r.takeOne(ctx, id, nil, print)
+		return r.takeOne(ctx, id, print)
 	}
-	batches, err := r.group.PendingAll(ctx, r.as, chat.MaxMessages)
+	// One message of each chat shows that it has some. More of all chats would be held at once.
+	batches, err := r.group.PendingAll(ctx, r.as, 1)
 	if err != nil {
 		return err
 	}
 	for _, batch := range batches {
 		err := batch.Err
 		if err == nil {
-			err = r.takeOne(ctx, batch.Chat, batch.Messages, print)
+			err = r.takeOne(ctx, batch.Chat, print)
 		}
 		switch {
 		case errors.Is(err, chat.ErrNoChat), errors.Is(err, chat.ErrNotMember): // the chat or the membership ended meanwhile
@@ -104,17 +97,12 @@ func (r *chatReader) take(ctx context.Context, id string, print func([]message) 
 	return nil
 }
 
-// takeOne is take for one chat. messages are those that were read already.
-func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Message, print func([]message) error) error {
-	for len(messages) > 0 && messages[0].ID <= r.printed[id] {
-		messages = messages[1:]
-	}
+// takeOne is take for one chat.
+func (r *chatReader) takeOne(ctx context.Context, id string, print func([]message) error) error {
 	for {
-		if len(messages) == 0 {
-			var err error
-			if messages, err = r.group.Pending(ctx, id, r.as, r.printed[id], chat.MaxMessages); err != nil || len(messages) == 0 {
-				return err
-			}
+		messages, err := r.group.Pending(ctx, id, r.as, r.printed[id], chat.MaxMessages)
+		if err != nil || len(messages) == 0 {
+			return err
 		}
 		if err := print(messagesOf(id, messages)); err != nil {
 			return err
@@ -131,7 +119,7 @@ func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Mes
 			r.failed[id], r.printed[id] = true, last
 			r.Console.Problem("chat "+id, err)
 		}
-		if messages = nil; r.follow {
+		if r.follow {
 			return nil // the rest comes with the next call, unless the command is stopped
 		}
 	}

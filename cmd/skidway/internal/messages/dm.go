@@ -80,14 +80,7 @@ command) and messages; with --follow it is one message per line.`,
 			defer leave()
 			return r.followSource(ctx, s, nil)
 		}
-		all, err := r.readAll(ctx, s)
-		if err != nil {
-			return err
-		}
-		if err := printPage(a, r.output.Word, conversation.Page{Total: s.total, Unread: s.unread, Messages: all}); err != nil {
-			return err
-		}
-		return r.acknowledge(ctx, s, all)
+		return r.printAll(ctx, s, func() any { return pageObject(conversation.Page{Total: s.total, Unread: s.unread}) })
 	})
 }
 
@@ -209,11 +202,15 @@ func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, 
 
 // printPage prints a page of a conversation.
 func printPage(a *cli.App, format string, page conversation.Page) error {
-	messages := messagesOf("", page.Messages)
-	return printMessages(a, format, messages, cli.Object{
+	return printMessages(a, format, messagesOf("", page.Messages), pageObject(page))
+}
+
+// pageObject returns a page of a conversation in JSON.
+func pageObject(page conversation.Page) cli.Object {
+	return cli.Object{
 		{Key: "total", Value: page.Total}, {Key: "unread", Value: page.Unread}, // before these were read
-		{Key: "messages", Value: messageView.Objects(messages)},
-	})
+		{Key: "messages", Value: messageView.Objects(messagesOf("", page.Messages))},
+	}
 }
 
 func dmUnread(a *cli.App) *cobra.Command {

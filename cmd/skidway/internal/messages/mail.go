@@ -83,15 +83,14 @@ JSON is one array of messages; with --follow it is one message per line.`,
 
 // readMailbox prints the unread messages; newest above 0 limits them to the newest.
 func readMailbox(ctx context.Context, r *reader, s *mailSource, newest int) (err error) {
-	var messages []chat.Message
-	switch {
-	case newest > 0:
-		messages, err = s.Newest(ctx, s.box, newest)
-	case !r.follow:
-		messages, err = r.readAll(ctx, s)
+	if newest == 0 && !r.follow {
+		return r.printAll(ctx, s, arrayOnly)
 	}
-	if err != nil {
-		return err
+	var messages []chat.Message
+	if newest > 0 {
+		if messages, err = s.Newest(ctx, s.box, newest); err != nil {
+			return err
+		}
 	}
 	if r.follow {
 		return r.followSource(ctx, s, messages)

@@ -132,3 +132,89 @@ func TestPositionThatARoomNeverHadIsWrongUsage(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A pagedSource has messages with the ids 1 to last. It calls onRead before each read.
+type pagedSource struct {
+	last, read, acked uint64
+	onRead            func()
+}
+
+func (s *pagedSource) pages(after uint64, limit int) (page []chat.Message) {
+	for id := after + 1; id <= s.last && len(page) < limit; id++ {
+		page = append(page, chat.Message{ID: id, Sender: "ann", Content: chat.Content{Body: []byte("<hello>\n\u009b")}})
+	}
+	return page
+}
+
+// A pagedReader is a source of a pagedSource.
+type pagedReader struct{ *pagedSource }
+
+func (s pagedReader) read(_ context.Context, after uint64, limit int) ([]chat.Message, error) {
+	s.onRead()
+	page := s.pages(after, limit)
+	s.pagedSource.read += uint64(len(page))
+	return page, nil
+}
+
+func (s pagedReader) ack(_ context.Context, messages []chat.Message) error {
+	s.acked = messages[len(messages)-1].ID
+	return nil
+}
+
+func (s pagedReader) wait(context.Context, uint64) error { return nil }
+
+func TestUnreadMessagesArePrintedPageByPage(t *testing.T) {
+	t.Parallel()
+	const last = 2*chat.MaxMessages + 1
+	for _, format := range []string{"table", "csv", "json"} {
+		for _, count := range []uint64{0, last} {
+			var out bytes.Buffer
+			s := &pagedSource{last: count}
+			s.onRead = func() {
+				if s.acked != s.read || s.read > 0 && !strings.Contains(out.String(), "hello") {
+					t.Errorf("%s: %d messages are read, %d are acknowledged, %d bytes are printed", format, s.read, s.acked, out.Len())
+				}
+			}
+			r := &reader{App: &cli.App{Out: &out}, output: &cli.Choice{Word: format}}
+			frame := func(messages []chat.Message) any {
+				return cli.Object{{Key: "total", Value: 7}, {Key: "messages", Value: messageView.Objects(messagesOf("", messages))}}
+			}
+			if err := r.printAll(t.Context(), pagedReader{s}, func() any { return frame(nil) }); err != nil || s.acked != count {
+				t.Errorf("%s: %v, acknowledged up to %d of %d", format, err, s.acked, count)
+			}
+			var want bytes.Buffer
+			all := s.pages(0, last)
+			if err := printMessages(&cli.App{Out: &want}, format, messagesOf("", all), frame(all)); err != nil || out.String() != want.String() {
+				t.Errorf("%s of %d messages differs from that of all at once: %v\n%.300s", format, count, err, out.String())
+			}
+		}
+	}
+}
+
+func TestChatsAreReadWhenTheyArePrinted(t *testing.T) {
+	t.Parallel()
+	g := group.NewClient(handle.New(redistest.DB(t)))
+	for _, id := range []string{"a", "b"} {
+		if _, err := g.Create(t.Context(), id, &group.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(id string) {
+		if _, err := g.Send(t.Context(), id, "bob", chat.Content{Body: []byte("hello")}); err != nil {
+			t.Error(err)
+		}
+	}
+	send("a")
+	send("b")
+	r := &chatReader{reader: &reader{App: &cli.App{}, follow: true}, as: "ann", group: g, printed: map[string]uint64{}, failed: map[string]bool{}}
+	printed := map[string]int{}
+	err := r.take(t.Context(), "", func(messages []message) error {
+		if printed[messages[0].chat] += len(messages); messages[0].chat == "a" {
+			send("b")
+		}
+		return nil
+	})
+	if err != nil || printed["a"] != 1 || printed["b"] != 2 {
+		t.Errorf("printed are %v, %v", printed, err)
+	}
+}

@@ -2,9 +2,9 @@ package messages
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,21 +91,50 @@ type source interface {
 	wait(ctx context.Context, after uint64) error
 }
 
-// readAll returns the unread messages of a source, up to the limit.
-func (r *reader) readAll(ctx context.Context, s source) (all []chat.Message, err error) {
-	for after := uint64(0); r.limit == 0 || len(all) < int(r.limit); {
+// printAll prints the unread messages of a source, up to the limit, and marks them as read. It holds one page of
+// them at a time. frame is that of [reader.pages], called after the first page was read.
+func (r *reader) printAll(ctx context.Context, s source, frame func() any) error {
+	print, end := r.pages(frame)
+	printed := 0
+	for after := uint64(0); r.limit == 0 || printed < int(r.limit); {
 		limit := chat.MaxMessages
 		if r.limit > 0 {
-			limit = min(limit, int(r.limit)-len(all))
+			limit = min(limit, int(r.limit)-printed)
 		}
 		page, err := s.read(ctx, after, limit)
 		if err != nil || len(page) == 0 {
-			return all, err
+			return end(err)
 		}
-		all = append(all, page...)
+		if err := print(messagesOf("", page)); err != nil {
+			return end(err)
+		}
+		if err := r.acknowledge(ctx, s, page); err != nil {
+			return end(err)
+		}
+		printed += len(page)
 		after = page[len(page)-1].ID
 	}
-	return all, nil
+	return end(nil)
+}
+
+// pages returns a function that prints a page of messages, and one that ends the output, with the error of the
+// command. In JSON all pages are one array; see [messageArray].
+func (r *reader) pages(frame func() any) (print func([]message) error, end func(error) error) {
+	if r.output.Word != "json" {
+		return r.printMessages, func(err error) error {
+			if err != nil {
+				return err
+			}
+			return r.printMessages(nil) // prints the heading if no page did
+		}
+	}
+	array := &messageArray{App: r.App, frame: frame}
+	return array.print, func(err error) error {
+		if err == nil || array.begun { // an array that was begun is closed, also after an error
+			err = errors.Join(err, array.end())
+		}
+		return err
+	}
 }
 
 // acknowledge marks messages as read, unless the reader only peeks.
@@ -140,25 +169,34 @@ func (r *reader) followSource(ctx context.Context, s source, first []chat.Messag
 	return r.Follow(ctx, take, func(ctx context.Context) error { return s.wait(ctx, after) })
 }
 
-// A messageArray prints messages page by page, as one JSON array.
+// A messageArray prints messages page by page, as one array in a JSON value.
 type messageArray struct {
 	*cli.App
-	begun bool
+	frame  func() any // returns the value, the last part of which is an empty array; called once
+	begun  bool
+	indent string // of the line with the end of the array
+	rest   string // of the value, from the end of the array on
 }
+
+// arrayOnly is the frame of an array that is the whole value.
+func arrayOnly() any { return []any{} }
 
 func (m *messageArray) print(messages []message) error {
 	return m.Write(func(out io.Writer) error {
 		for _, object := range messageView.Objects(messages) {
-			text, err := json.MarshalIndent(object, "  ", "  ")
-			if err != nil {
-				return err
-			}
 			separator := ","
 			if !m.begun {
-				separator = "["
+				if err := m.begin(out); err != nil {
+					return err
+				}
+				separator = ""
 			}
-			m.begun = true
-			if _, err := fmt.Fprintf(out, "%s\n  %s", separator, text); err != nil {
+			var text strings.Builder
+			if err := cli.WriteJSON(&text, object); err != nil {
+				return err
+			}
+			line := "\n" + m.indent + "  "
+			if _, err := io.WriteString(out, separator+line+strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), "\n", line)); err != nil {
 				return err
 			}
 		}
@@ -166,10 +204,28 @@ func (m *messageArray) print(messages []message) error {
 	})
 }
 
-// end closes the array.
-func (m *messageArray) end() error {
-	if !m.begun {
-		return m.PrintLine("[]")
+// begin prints the value up to the beginning of the array.
+func (m *messageArray) begin(out io.Writer) error {
+	var text strings.Builder
+	if err := cli.WriteJSON(&text, m.frame()); err != nil {
+		return err
 	}
-	return m.PrintLine("\n]")
+	split := strings.LastIndexByte(text.String(), ']')
+	before, rest := text.String()[:split], text.String()[split:]
+	m.begun, m.rest = true, rest
+	last := before[strings.LastIndexByte(before, '\n')+1:]
+	m.indent = last[:len(last)-len(strings.TrimLeft(last, " "))]
+	_, err := io.WriteString(out, before)
+	return err
+}
+
+// end prints the value from the end of the array on.
+func (m *messageArray) end() error {
+	return m.Write(func(out io.Writer) error {
+		if m.begun {
+			_, err := io.WriteString(out, "\n"+m.indent+m.rest)
+			return err
+		}
+		return cli.WriteJSON(out, m.frame())
+	})
 }
