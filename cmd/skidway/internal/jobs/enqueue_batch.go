@@ -49,6 +49,7 @@ type batch struct {
 	ids                    *bufio.Writer
 	kinds                  map[string]bool // of the jobs that were added
 	done                   int             // lines that were handled
+	unclear                int             // the last line whose job may be in the queue or not, 0 for none
 	added, duplicates, bad int
 	sentBytes, sentLines   atomic.Int64
 }
@@ -168,6 +169,9 @@ func (b *batch) sendBlock(ctx, stopping context.Context, block block) error {
 			return b.stopped(errBatchStopped)
 		}
 		if err := b.sendAndPrint(ctx, jobs[:n], lines[:n]); err != nil {
+			if b.unclear > 0 && b.batch.skipBad { // the error names no line to go on at: a later run may read none of these
+				b.done = block.lastBeforeJobAfter(b.unclear)
+			}
 			return err
 		}
 		jobs, lines = jobs[n:], lines[n:]
@@ -265,6 +269,8 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 		err = fmt.Errorf("%w, but not %s: %w", err, lineRanges(refused[:n]), causeOf(failed))
 	}
 	if unknown != nil {
+		b.unclear = unclear[len(unclear)-1]
+		b.done = max(b.done, b.unclear)
 		return err
 	}
 	return b.stopped(err)

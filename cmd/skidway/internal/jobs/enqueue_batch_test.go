@@ -124,6 +124,40 @@ func TestBatchThatEndsEarlyReportsTheBadLinesBehindIt(t *testing.T) {
 	}
 }
 
+func TestBatchReportsTheBadLinesUpToTheNextJobIfAReplyWasLost(t *testing.T) {
+	t.Parallel()
+	lost := queue.Result{Err: &rdb.OutcomeUnknownError{Op: "enqueue", Err: errors.New("reset")}}
+	for name, c := range map[string]struct {
+		lost  int   // the call
+		lines []int // that are reported
+		done  int
+	}{
+		"the first call": {1, []int{2}, 501},
+		"the last call":  {2, []int{2, 503}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _, printed, err := longBatch(t, io.Discard, func(call int) queue.Result {
+				if call == c.lost {
+					return lost
+				}
+				return queue.Result{ID: "q:0:1-1"}
+			})
+			if err == nil || !strings.Contains(err.Error(), "may be in the queue or not") {
+				t.Error(err)
+			}
+			for _, line := range c.lines {
+				if strings.Count(printed, fmt.Sprintf("f: line %d: ", line)) != 1 {
+					t.Errorf("line %d is not reported once:\n%s", line, printed)
+				}
+			}
+			if b.bad != len(c.lines) || b.done != c.done {
+				t.Errorf("%d bad lines of %d, printed:\n%s", b.bad, b.done, printed)
+			}
+		})
+	}
+}
+
 func TestBatchThatCannotPrintItsIDsAddsNoMoreJobs(t *testing.T) {
 	t.Parallel()
 	reader, writer := io.Pipe()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
@@ -33,6 +34,14 @@ type block struct {
 	lines      []int // line numbers of the jobs
 	bad        []badLine
 	err        error // ended the reading after this block
+}
+
+// lastBeforeJobAfter returns the line before the first job behind a line, or the last line if no job follows.
+func (b *block) lastBeforeJobAfter(line int) int {
+	if next, _ := slices.BinarySearch(b.lines, line+1); next < len(b.lines) {
+		return b.lines[next] - 1
+	}
+	return b.last
 }
 
 type badLine struct {
