@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -234,6 +235,11 @@ func decodeEntry(message redis.XMessage) Entry {
 // List returns at most limit entries (1 to 500), the latest first, and the cursor of the next ones,
 // which is empty if there are no more. An empty cursor is that of the latest.
 func (a *Audit) List(ctx context.Context, cursor string, limit int) (entries []Entry, next string, err error) {
+	return a.ListNewer(ctx, 0, cursor, limit)
+}
+
+// ListNewer is [Audit.List] for the entries that are not older than maxAge, by Redis's clock; zero means all.
+func (a *Audit) ListNewer(ctx context.Context, maxAge time.Duration, cursor string, limit int) (entries []Entry, next string, err error) {
 	if limit < 1 || limit > maxEntryPage {
 		return nil, "", fmt.Errorf("%w: limit %d: want 1 to %d", queue.ErrInvalid, limit, maxEntryPage)
 	}
@@ -243,8 +249,16 @@ func (a *Audit) List(ctx context.Context, cursor string, limit int) (entries []E
 			return nil, "", err
 		}
 	}
+	oldest := "-"
+	if maxAge > 0 {
+		now, err := a.db.TimeOf(ctx, a.key)
+		if err != nil {
+			return nil, "", fmt.Errorf("read the audit: %w", err)
+		}
+		oldest = strconv.FormatInt(max(0, now.Add(-maxAge).UnixMilli()), 10)
+	}
 	pages, err := a.both(ctx, func(stream string, i int) *redis.XMessageSliceCmd {
-		return a.db.XRevRangeN(ctx, stream, from[i], "-", int64(limit))
+		return a.db.XRevRangeN(ctx, stream, from[i], oldest, int64(limit))
 	})
 	if err != nil {
 		return nil, "", err

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -44,6 +46,26 @@ func TestAuditHasAnEntryBeforeAndAfterAChange(t *testing.T) {
 		}
 		if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); len(lines) != 2 || strings.ContainsAny(log.String(), "\x1b\r") || !strings.Contains(lines[0], `\r\n`) {
 			t.Errorf("the log is %q", log.String())
+		}
+	})
+}
+
+func TestAuditListsOnlyNewerEntries(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := newFixture(t, db)
+		a := NewAudit(f.db, silent())
+		for _, stream := range []string{a.key, a.refused} {
+			f.must(f.conn.XAdd(f.ctx, &redis.XAddArgs{Stream: stream, ID: "1000-1", Values: []any{"entry", "{}"}}).Err())
+		}
+		f.must(a.Record(f.ctx, Entry{Action: "login"}))
+		f.must(a.Refuse(f.ctx, Entry{Action: "login"}))
+		for maxAge, want := range map[time.Duration]int{0: 4, time.Hour: 2, 100 * 365 * 24 * time.Hour: 4} {
+			first, next, err := a.ListNewer(f.ctx, maxAge, "", 1)
+			f.must(err)
+			rest, end, err := a.ListNewer(f.ctx, maxAge, next, 10)
+			if f.must(err); len(first)+len(rest) != want || end != "" {
+				t.Errorf("newer than %s are %d and %d entries, next %q", maxAge, len(first), len(rest), end)
+			}
 		}
 	})
 }

@@ -83,7 +83,11 @@ func listAudit(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, next, err := c.audit.List(ctx, position, limit)
+	newerThan, err := c.duration("newer_than", maxAge)
+	if err != nil {
+		return nil, err
+	}
+	entries, next, err := c.audit.ListNewer(ctx, newerThan, position, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -135,6 +135,10 @@ func TestChangesAreInTheAudit(t *testing.T) {
 			t.Errorf("row %d: %q, want %q", i, rows[i], want[i])
 		}
 	}
+	if newer := into[api.List[api.AuditEntry]](f.do("GET", "/audit?newer_than=1h", nil, 200)); len(newer.Items) != len(want) {
+		t.Errorf("newer than an hour are %+v", newer.Items)
+	}
+	f.do("GET", "/audit?newer_than=soon", nil, 400)
 	next := into[api.List[api.AuditEntry]](f.do("GET", "/audit?limit=2", nil, 200)).Next
 	if rest := into[api.List[api.AuditEntry]](f.do("GET", "/audit?limit=10&cursor="+next, nil, 200)); len(rest.Items) != 4 || !rest.Complete {
 		t.Errorf("%+v", rest)

@@ -36,7 +36,7 @@ func routes() []route {
 			status: 200, answer: Scale{}, problems: []string{"no-queue", "not-found"}, serve: showScale},
 		{method: get, path: "/audit", action: access.Admin, scope: allQueues,
 			summary: "Lists the audit, the latest entries first",
-			params:  listParams(),
+			params:  listParams(param{name: "newer_than", summary: "only entries newer than this, such as 1h"}),
 			status:  200, answer: List[AuditEntry]{}, serve: listAudit},
 	}
 	table = append(table, queueRoutes()...)

@@ -20,6 +20,7 @@ const maxAuditLines = 10_000
 func Audit(a *cli.App) *cobra.Command {
 	var follow bool
 	var filter access.EntryFilter
+	var newerThan cli.Span
 	limit := cli.Number(50)
 	c := &cobra.Command{
 		Use:   "audit",
@@ -31,6 +32,7 @@ password or token proves who it was: the user and host of a command do not. Jobs
 that are added are not in the audit. Redis keeps about 10,000 entries, and
 apart from them 2,000 of logins and deliveries to hooks that were refused.`,
 		Example: `  skidway audit --limit 200
+  skidway audit --newer-than 24h --action purge
   skidway audit --follow -o json`,
 		Args: cli.Args(),
 	}
@@ -39,12 +41,13 @@ apart from them 2,000 of logins and deliveries to hooks that were refused.`,
 	c.Flags().StringVar(&filter.Who, "who", "", "only entries whose WHO contains a `TEXT`")
 	c.Flags().StringVar(&filter.Action, "action", "", "only entries whose ACTION contains a `TEXT`")
 	c.Flags().StringVar(&filter.Queue, "queue", "", "only entries whose QUEUE contains a `TEXT`")
+	c.Flags().Var(&newerThan, "newer-than", "only entries newer than this")
 	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openAudit, func(ctx context.Context, audit *access.Audit, _ []string) error {
 		if limit > maxAuditLines {
 			return cli.WrongUsage("--limit %d: at most %d", limit, maxAuditLines)
 		}
-		entries, err := latest(ctx, audit, filter, int(limit))
+		entries, err := latest(ctx, audit, filter, time.Duration(newerThan), int(limit))
 		if err != nil {
 			return err
 		}
@@ -71,14 +74,15 @@ var entryView = cli.View[access.Entry]{
 	{Key: "filter", Head: "WHAT", Fit: true, Value: func(e access.Entry) any { return e.Filter }},
 }
 
-// latest returns the last entries that a filter selects, the latest at the end.
-func latest(ctx context.Context, audit *access.Audit, filter access.EntryFilter, limit int) (entries []access.Entry, err error) {
+// latest returns the last entries that a filter selects, none older than maxAge (zero: of any age), the latest
+// at the end.
+func latest(ctx context.Context, audit *access.Audit, filter access.EntryFilter, maxAge time.Duration, limit int) (entries []access.Entry, err error) {
 	for cursor := ""; len(entries) < limit; {
 		read := 500
 		if filter == (access.EntryFilter{}) {
 			read = min(limit-len(entries), read)
 		}
-		page, next, err := audit.List(ctx, cursor, read)
+		page, next, err := audit.ListNewer(ctx, maxAge, cursor, read)
 		if err != nil {
 			return nil, err
 		}

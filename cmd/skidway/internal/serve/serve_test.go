@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/bcrypt"
 
@@ -210,10 +211,14 @@ func TestChangesOfTheCommandLineAreAudited(t *testing.T) {
 func TestAuditIsFiltered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	old := &redis.XAddArgs{Stream: "skidway:{dash}:audit", ID: "1000-1", Values: []any{"entry", `{"format":1,"who":"ada","action":"purge of old"}`}}
+	if err := redistest.Open(t, f.url).XAdd(t.Context(), old).Err(); err != nil {
+		t.Fatal(err)
+	}
 	f.must(f.run("", "queues", "purge", "mail"))
 	f.must(f.run("correct horse", "user", "add", "ada", "--role", "view", "--users", filepath.Join(f.folder, "users.yaml")))
 	f.must(f.run("", "queues", "purge", "docs"))
-	for flags, lines := range map[string]int{"--limit 50": 6, "--action purge": 4, "--queue mail": 2, "--action purge --queue docs --limit 1": 1, "--action user --limit 1": 1, "--who nobody@nowhere": 0} {
+	for flags, lines := range map[string]int{"--limit 50": 7, "--newer-than 1h": 6, "--action purge": 5, "--action purge --newer-than 1h": 4, "--queue mail": 2, "--action purge --queue docs --limit 1": 1, "--action user --limit 1": 1, "--who nobody@nowhere": 0} {
 		stdout, _, code := f.run("", append([]string{"audit", "-o", "csv"}, strings.Fields(flags)...)...)
 		if n := strings.Count(stdout, "\n") - 1; n != lines || code != cli.ExitDone {
 			t.Errorf("%s: exit code %d, %d entries: %s", flags, code, n, stdout)
