@@ -235,7 +235,7 @@ func TestExportWaitsForOtherSearches(t *testing.T) {
 	}
 	exported := make(chan answer, 1)
 	go func() { exported <- send(t, f.dash, export) }()
-	f.want(f.get("/jobs?queue=mail"), http.StatusTooManyRequests) // the export could not begin either
+	f.want(f.getOnce("/jobs?queue=mail"), http.StatusTooManyRequests) // the export could not begin either
 	for _, h := range held {
 		h.Release()
 	}

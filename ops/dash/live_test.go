@@ -93,7 +93,7 @@ func TestStreamsCarryWhatHasChanged(t *testing.T) {
 	f.dash.EndStreams()
 	f.await(overview, `"why":"end"`)
 	f.await(one, "")
-	f.want(f.get("/live?page=/"), http.StatusTooManyRequests)
+	f.want(f.getOnce("/live?page=/"), http.StatusTooManyRequests)
 }
 
 func TestEveryLivePageHasAStream(t *testing.T) {

@@ -27,10 +27,32 @@ const queuesPerPage = 200
 
 // queuesData is the data of a page of queues.
 type queuesData struct {
-	Rows           []queueRow
-	Name           string // the filter: a part of names, in upper or lower case
-	Count          string // of the queues that are listed, and of those that match
-	Previous, Next int    // pages, zero for none
+	numberedPage
+	Rows  []queueRow
+	Name  string // the filter: a part of names, in upper or lower case
+	Count string // of the queues that are listed, and of those that match
+}
+
+// A numberedPage is the part of a list that a page shows.
+type numberedPage struct {
+	first, end     int // of the entries
+	Previous, Next int // numbers of pages, zero for none
+}
+
+// numbered returns the part of a list of n entries that the request asks for by the number of a page.
+func (p *page) numbered(n, perPage int) (part numberedPage) {
+	last := max(1, (n+perPage-1)/perPage)
+	number, _ := strconv.Atoi(p.request.FormValue("page")) // what is not a number counts as 1
+	number = min(max(1, number), last)
+	part.first, part.end = (number-1)*perPage, min(number*perPage, n)
+	if part.Previous = number - 1; part.Previous > 0 {
+		p.recorder.row("pages", "previous page")
+	}
+	if number < last {
+		part.Next = number + 1
+		p.recorder.row("pages", "next page")
+	}
+	return part
 }
 
 // queuesPage is a page of queues by trouble, the worst first.
@@ -46,27 +68,17 @@ func queuesPage(p *page) error {
 		part := strings.ToLower(data.Name)
 		queues = slices.DeleteFunc(slices.Clone(queues), func(q *ops.SampledQueue) bool { return !strings.Contains(strings.ToLower(q.Name), part) })
 	}
-	last := max(1, (len(queues)+queuesPerPage-1)/queuesPerPage)
-	number, _ := strconv.Atoi(p.request.FormValue("page")) // what is not a number counts as 1
-	number = min(max(1, number), last)
-	first := (number - 1) * queuesPerPage
-	data.Rows = queueRows(p, queues[first:min(first+queuesPerPage, len(queues))])
-	if data.Previous = number - 1; data.Previous > 0 {
-		p.recorder.row("pages", "previous page")
-	}
+	data.numberedPage = p.numbered(len(queues), queuesPerPage)
+	data.Rows = queueRows(p, queues[data.first:data.end])
 	data.Count = words.T("queues.count", len(queues))
 	if data.Name != "" {
 		data.Count = words.T("queues.match", data.Count, data.Name)
 	}
-	if last > 1 {
-		data.Count = words.T("queues.shown", first+1, first+len(data.Rows), data.Count)
+	if data.Previous > 0 || data.Next > 0 {
+		data.Count = words.T("queues.shown", data.first+1, data.end, data.Count)
 	}
 	if text := readingStates(o); text != "" {
 		data.Count += "; " + text
-	}
-	if number < last {
-		data.Next = number + 1
-		p.recorder.row("pages", "next page")
 	}
 	p.Data = data
 	return nil

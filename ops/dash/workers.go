@@ -15,8 +15,10 @@ import (
 
 // workersData is the data of the page of workers.
 type workersData struct {
-	Vanished []queue.PoolInfo
+	numberedPage
+	Vanished []queue.PoolInfo // the first of them
 	Rows     []workerRow
+	Shown    string // which workers these are, if there are more
 	Count    Value
 	Gone     Value    // how many have vanished
 	Versions []string // more than one: they are mixed
@@ -24,6 +26,9 @@ type workersData struct {
 	Some     Value // how many of the jobs that workers hold these are, as far as they were read
 	Problems []string
 }
+
+// workersPerPage is the number of workers that a page of them lists.
+const workersPerPage = 200
 
 // A workerRow is a living worker.
 type workerRow struct {
@@ -140,15 +145,22 @@ func showWorkers(p *page, whole *ops.Fleet) error {
 		}
 	}
 	held, slots := 0, 0
+	data.numberedPage = p.numbered(len(fleet.Workers), workersPerPage)
 	for i, worker := range fleet.ByTrouble() {
+		held += worker.Held()
+		slots += worker.Concurrency
+		if i < data.first || i >= data.end {
+			continue
+		}
 		row := workerRow{Worker: worker, ID: "tell-" + words.Text(i), Key: keys[worker.Name], Named: named[worker.Name]}
 		row.fill(p, fleet, data.Versions)
 		if !signalled[worker.Name] {
 			row.Why = words.T("workers.lacks")
 		}
 		data.Rows = append(data.Rows, row)
-		held += worker.Held()
-		slots += worker.Concurrency
+	}
+	if len(data.Rows) < len(fleet.Workers) {
+		data.Shown = words.T("queues.shown", data.first+1, data.end, words.T("workers.number", len(fleet.Workers)))
 	}
 	data.Count = p.Val("count", words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), words.T("workers.slots", slots), p.ClockSeconds(fleet.Now, p.Now()).Text))
 	if err := data.setLongest(p, fleet, named); err != nil {
@@ -165,6 +177,7 @@ func (d *workersData) setTop(p *page, fleet *ops.Fleet) {
 	if n := len(d.Vanished); n > 0 {
 		d.Gone = p.Val("vanished", words.T("workers.vanished_count", n))
 	}
+	d.Vanished = d.Vanished[:min(len(d.Vanished), workersPerPage)]
 	for _, pool := range d.Vanished {
 		p.recorder.row("vanished", "vanished "+pool.Name)
 	}

@@ -1,8 +1,10 @@
 package dash_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,38 @@ func (f *fixture) serve(info queue.PoolInfo, length time.Duration) {
 	f.must(err)
 	_, err = f.queues.Beat(f.Context(), queue.PoolBeat{Pool: info.Name, Length: length, Info: &info})
 	f.must(err)
+}
+
+func TestWorkersAreListedInPages(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for i := range 201 {
+		info := queue.PoolInfo{Name: fmt.Sprintf("app-%03d", i), Host: "app", Concurrency: 1, Queues: []string{"mail"}, State: "running"}
+		_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: info.Name, Length: time.Minute, Info: &info})
+		f.must(err)
+	}
+	seen := map[string]bool{}
+	rows := regexp.MustCompile(`<tr data-row="(app-[^"]+)"`)
+	for address, c := range map[string]struct {
+		rows        int
+		shown, link string
+	}{
+		"/workers":        {200, "1 to 200 of 201 workers", `href="/workers?name=&amp;page=2">Next`},
+		"/workers?page=2": {1, "201 to 201 of 201 workers", `href="/workers?name=&amp;page=1">Previous`},
+	} {
+		page := f.get(address)
+		f.want(page, http.StatusOK, "201 are alive, with 0 jobs in 201 slots", c.shown, c.link)
+		found := rows.FindAllStringSubmatch(page.body, -1)
+		if n := strings.Count(page.body, `popover role="dialog" id="tell-`); len(found) != c.rows || n != c.rows {
+			t.Errorf("%s has %d workers and %d questions, want %d", address, len(found), n, c.rows)
+		}
+		for _, row := range found {
+			seen[row[1]] = true
+		}
+	}
+	if len(seen) != 201 {
+		t.Errorf("the pages list %d workers, want 201", len(seen))
+	}
 }
 
 func TestWorkersAreShownAndTold(t *testing.T) {
