@@ -468,12 +468,14 @@ func (d *fixture) retryByHTTP(match string, want int) {
 	var op operationJSON
 	s.into(&op, "POST", "/queues/mail/operations", retry+fmt.Sprintf(`"count":%d,"at_least":%t,"as_of":%q}`, asked.Count, asked.AtLeast, asked.AsOf.Format(time.RFC3339Nano)), 202)
 	var seen []int
-	for op.Status == "running" {
+	var longest time.Duration // between two looks: on a busy machine the operation may end in between
+	for looked := time.Now(); op.Status == "running"; {
 		if s.into(&op, "GET", "/operations/"+op.ID, "", 200); op.Status == "running" && op.Changed > 0 {
 			seen = append(seen, op.Changed)
 		}
+		longest, looked = max(longest, time.Since(looked)), time.Now()
 	}
-	if len(seen) == 0 || seen[0] >= want || op.Status != "done" || op.Changed != want || !strings.HasPrefix(op.By, "token ") || op.Ended.Sub(op.Began) < 9*time.Second/10 {
+	if len(seen) == 0 && longest < 300*time.Millisecond || len(seen) > 0 && seen[0] >= want || op.Status != "done" || op.Changed != want || !strings.HasPrefix(op.By, "token ") || op.Ended.Sub(op.Began) < 9*time.Second/10 {
 		d.Errorf("progress %v: %+v", seen, op)
 	}
 	var audit struct {

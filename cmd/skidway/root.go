@@ -104,7 +104,10 @@ func root(a *cli.App) *cobra.Command {
 	).Replace(root.UsageTemplate()))
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(cli.HelpCommand())
-	root.PersistentPreRun = cli.AuditChanges
+	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		cli.AuditChanges(c, args)
+		return cli.CheckFlagGroups(c)
+	}
 	root.AddCommand(logs.Command(a), logs.GeoIP(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Operations(a), jobs.Errors(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), serve.Serve(a), serve.Dash(a), serve.User(a), serve.Token(a), serve.Audit(a), bench.Command(a), versionCommand(a), debugCommand(a))
 	return root
 }

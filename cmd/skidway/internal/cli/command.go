@@ -76,6 +76,40 @@ func FlagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, DidYouMean("--"+unknown.GetSpecifiedName(), known))
 }
 
+// The annotations by which cobra marks the flags of a group: each value has the names of all its flags.
+const (
+	exclusiveGroup   = "cobra_annotation_mutually_exclusive"
+	oneRequiredGroup = "cobra_annotation_one_required"
+)
+
+// CheckFlagGroups returns an error if flags are given that exclude each other, or no flag of a group of which
+// one is needed. It must be called before cobra checks the same, whose errors are not for people.
+func CheckFlagGroups(c *cobra.Command) (err error) {
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		for _, group := range flag.Annotations[exclusiveGroup] {
+			if given := givenFlags(c, strings.Fields(group)); len(given) > 1 && err == nil {
+				err = WrongUsage("give %s or %s, not both", given[0], given[1])
+			}
+		}
+		for _, group := range flag.Annotations[oneRequiredGroup] {
+			if names := strings.Fields(group); len(givenFlags(c, names)) == 0 && err == nil {
+				err = WrongUsage("give at least one of --%s", strings.Join(names, ", --"))
+			}
+		}
+	})
+	return err
+}
+
+// givenFlags returns those of some flags that are on the command line, each with its dashes.
+func givenFlags(c *cobra.Command, names []string) (given []string) {
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	return given
+}
+
 // HelpCommand returns the command "help".
 func HelpCommand() *cobra.Command {
 	return &cobra.Command{

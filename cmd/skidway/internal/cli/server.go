@@ -27,7 +27,7 @@ func (e *UnreachableServerError) Error() string {
 func (e *UnreachableServerError) Unwrap() error { return e.Err }
 
 // OnlyRedis returns an error if a command that can't go through a server is to do so: by --server, or by
-// the environment where that names no Redis.
+// the environment where that names no Redis. The error states what to do.
 func (a *App) OnlyRedis() error {
 	switch {
 	case a.Server != "":
@@ -37,7 +37,7 @@ func (a *App) OnlyRedis() error {
 	}
 	address, _, err := a.ServerOf()
 	if err == nil && address != "" {
-		err = WrongUsage("this command needs Redis itself, so it can't go through the server %s: give --redis", address)
+		err = WrongUsage("this command needs Redis itself, so it can't go through the server %s of %s: give --redis or set %s", address, serverVariable, urlVariables[0])
 	}
 	return err
 }

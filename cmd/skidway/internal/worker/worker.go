@@ -48,6 +48,8 @@ A setting comes from a flag, from the environment, or from the file of --config,
 in this order. "skidway config variables" lists the variables:
 worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
 
+If SKIDWAY_SERVER is set, give --redis, SKIDWAY_REDIS or redis in the file.
+
 On SIGTERM or Ctrl-C it takes no more jobs, and waits for worker.drain (default
 25s) until running jobs end. Then it cancels them and waits for worker.grace
 (default 10s). It hands unfinished jobs back without counting an attempt, and
@@ -183,10 +185,12 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 	if err != nil {
 		return configurationError(err)
 	}
-	if a.Server != "" || c.origin.line("redis") == 0 { // a file that names a Redis is stronger than the environment
-		if err := a.OnlyRedis(); err != nil {
-			return err
-		}
+	switch err := a.OnlyRedis(); {
+	case err == nil:
+	case a.Server != "":
+		return err
+	case c.origin.line("redis") == 0: // a file that names a Redis is stronger than the environment
+		return fmt.Errorf("%w, or set redis in the file of --config", err)
 	}
 	tuneGC()
 	s := &service{read: func() (*config, error) { return f.config(a) }, flags: &f.servers, printLine: a.PrintLine}
