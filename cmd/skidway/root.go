@@ -90,9 +90,12 @@ func root(a *cli.App) *cobra.Command {
   skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
   skidway logs report --channel web --subscriber countries`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
+	root.SetVersionTemplate("skidway {{.Version}}\n")
+	root.Flags().Bool("version", false, "show the version")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
 	flags.StringVar(&a.Prefix, "prefix", "", "prefix of all keys in Redis (default \"skidway\")")

@@ -110,7 +110,7 @@ func (v *findingsView) table(out io.Writer) error {
 			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not wrapped, so that it can be copied
 		}
 	}
-	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(ops.Problem), v.count(ops.Warning), v.count(ops.Unknown))
+	fmt.Fprintf(&text, "\nproblems: %d, warnings: %d, not looked at: %d\n", v.count(ops.Problem), v.count(ops.Warning), v.count(ops.Unknown))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
