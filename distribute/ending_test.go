@@ -105,6 +105,22 @@ func TestFilesThatGoOnAreDistinguishedWhenProcessesAreKilled(t *testing.T) {
 	}
 }
 
+// shipStream ships the content of a pipe.
+func shipStream(t testing.TB, channel *distribute.Channel, config *distribute.ShipperConfig, content []byte) distribute.ShippedFile {
+	t.Helper()
+	if config == nil {
+		config = &distribute.ShipperConfig{}
+	}
+	config.Open = func(context.Context, string) (stream.Object, error) {
+		return stream.NewPipe(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }), nil
+	}
+	results, err := distribute.NewShipper(channel, config).Ship(t.Context(), []string{"-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results[0]
+}
+
 func TestStreamThatGoesOnDifferentlyIsRefused(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()
@@ -113,20 +129,84 @@ func TestStreamThatGoesOnDifferentlyIsRefused(t *testing.T) {
 	ship(t, channel, write(t, folder, "a.log", first))
 	work(t, channel, "s")
 	for _, force := range []bool{false, true} {
-		shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Force: force, Open: func(context.Context, string) (stream.Object, error) {
-			return stream.NewPipe(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(second)), nil }), nil
-		}})
-		results, err := shipper.Ship(t.Context(), []string{"-"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		failed := results[0].Outcome == distribute.Failed && strings.Contains(fmt.Sprint(results[0].Err), "force")
-		if failed == force || force && results[0].Outcome != distribute.Shipped {
-			t.Errorf("force %t: %v, %v", force, results[0].Outcome, results[0].Err)
+		result := shipStream(t, channel, &distribute.ShipperConfig{Force: force}, second)
+		refused := result.Outcome == distribute.Failed && strings.Contains(fmt.Sprint(result.Err), "force")
+		if refused == force || force && result.Outcome != distribute.Shipped {
+			t.Errorf("force %t: %v, %v", force, result.Outcome, result.Err)
 		}
 		work(t, channel, "s")
 	}
 	same(t, counted(t, channel, "s"), reference(t, first, second))
+}
+
+// The writer has made room for lines that come later.
+func TestFileThatEndsInNULsGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a.log", "a.log.gz", "a.log.zst"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			channel, folder := open(t, redistest.DB(t)), t.TempDir()
+			first, more := slices.Concat(content(1, 5000), make([]byte, 3<<20)), content(2, 300)
+			for _, state := range [][]byte{first, slices.Concat(first, more)} {
+				ship(t, channel, write(t, folder, name, state))
+				work(t, channel, "s")
+			}
+			if n := counted(t, channel, "s").lines; n != 5300 {
+				t.Errorf("%d lines are counted, want 5300", n)
+			}
+		})
+	}
+}
+
+// A network file system shows lines that are not written yet as NULs, and then others behind them.
+func TestLinesThatWereReadAsNULsDoNotMakeAnotherFile(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	first, late, behind, more := content(1, 5000), content(2, 30), content(3, 10), content(4, 300)
+	early := slices.Concat(first, make([]byte, len(late)), behind)
+	for _, state := range [][]byte{early, slices.Concat(first, late, behind, more)} {
+		ship(t, channel, write(t, folder, "a.log", state))
+		work(t, channel, "s")
+	}
+	if n := counted(t, channel, "s").lines; n != 5310 {
+		t.Errorf("%d lines are counted, want 5310", n)
+	}
+}
+
+// The stream goes on behind one counted file, and another one with its head was counted further.
+func TestStreamIsComparedWithTheShorterFileFirst(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	head, other, more := content(1, 7000), content(3, 5000), content(4, 5000)
+	long, short := slices.Concat(head, content(5, 40_000)), slices.Concat(head[:bytes.LastIndexByte(head[:len(head)/2], '\n')+1], other)
+	for i, state := range [][]byte{head, short, long} {
+		ship(t, channel, write(t, folder, fmt.Sprint(i, ".log"), state))
+		work(t, channel, "s")
+	}
+	if result := shipStream(t, channel, nil, slices.Concat(short, more)); result.Outcome != distribute.Shipped {
+		t.Errorf("%v, %v", result.Outcome, result.Err)
+	}
+	work(t, channel, "s")
+	same(t, counted(t, channel, "s"), reference(t, long, short, more))
+}
+
+// A worker of a release that records no endings has counted the last part.
+func TestEndingOfAnEarlierPlaceIsThatOfTheFile(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	channel, folder := open(t, db), t.TempDir()
+	first, more, last := content(1, 5000), content(2, 300), content(3, 300)
+	ship(t, channel, write(t, folder, "a.log", first))
+	work(t, channel, "s")
+	old := recordField(t, db, "ending:s")
+	ship(t, channel, write(t, folder, "a.log", slices.Concat(first, more)))
+	work(t, channel, "s")
+	if err := db.HSet(t.Context(), recordKey(t, db), "ending:s", old).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, write(t, folder, "a.log", slices.Concat(first, more, last)))
+	work(t, channel, "s")
+	same(t, counted(t, channel, "s"), reference(t, first, more, last))
 }
 
 // What was read of a damaged file may differ from it in its last bytes.

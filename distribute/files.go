@@ -77,12 +77,32 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketche
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b record) int { return b.head.Length - a.head.Length })
-	for i := range matches {
-		if matches[i], err = f.record(ctx, matches[i].id); err != nil {
+	for batch := range slices.Chunk(matches, lookupBatch) {
+		if err := f.readAll(ctx, batch); err != nil {
 			return "", nil, err
 		}
 	}
 	return entry, matches, nil
+}
+
+// readAll reads records whose ids are set.
+func (f fileStore) readAll(ctx context.Context, records []record) error {
+	err := f.db.Retry(ctx, func() error {
+		pipe := f.db.Pipeline()
+		replies := make([]*redis.MapStringStringCmd, len(records))
+		for i, r := range records {
+			replies[i] = pipe.HGetAll(ctx, f.keys.file(r.id))
+		}
+		_, err := pipe.Exec(ctx)
+		for i := range records {
+			records[i] = parseRecord(records[i].id, replies[i].Val())
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the records of files: %w", err)
+	}
+	return nil
 }
 
 // lookupBatch is the number of heads that are read with one round trip: at most
@@ -312,15 +332,15 @@ func (f fileStore) abandonedNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// clearAbandoned removes the abandoned uploads whose id has this prefix: their
-// file is shipped under another id. An empty prefix removes none.
-func (f fileStore) clearAbandoned(ctx context.Context, prefix string) error {
-	if prefix == "" {
+// clearAbandoned removes the abandoned uploads of a file that is shipped with force, under another id:
+// those with its own id, and those that were forced. An empty id removes none.
+func (f fileStore) clearAbandoned(ctx context.Context, forced string) error {
+	if forced == "" {
 		return nil
 	}
 	ids, _, err := f.abandoned(ctx)
 	for _, id := range ids {
-		if err == nil && strings.HasPrefix(id, prefix) {
+		if err == nil && (id == forced || strings.HasPrefix(id, forced+"-")) {
 			err = f.db.Retry(ctx, func() error { return f.db.ZRem(ctx, f.keys.abandoned(), id).Err() })
 		}
 	}

@@ -390,14 +390,20 @@ func TestPlainFileHasNoCheckpoint(t *testing.T) {
 	}
 }
 
-// recordField returns a field of the record of the one file.
-func recordField(t *testing.T, db *rdb.DB, field string) string {
+// recordKey returns the key of the record of the one file.
+func recordKey(t *testing.T, db *rdb.DB) string {
 	t.Helper()
 	ids, err := db.ZRange(t.Context(), "skidway:logs:{web}:files", 0, -1).Result()
 	if err != nil || len(ids) != 1 {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	return db.HGet(t.Context(), "skidway:logs:{web}:file:"+ids[0], field).Val()
+	return "skidway:logs:{web}:file:" + ids[0]
+}
+
+// recordField returns a field of the record of the one file.
+func recordField(t *testing.T, db *rdb.DB, field string) string {
+	t.Helper()
+	return db.HGet(t.Context(), recordKey(t, db), field).Val()
 }
 
 func TestMalformedNumberOfCommitsEndsTheFileAndItCanBeShippedAgain(t *testing.T) {

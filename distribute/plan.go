@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,7 @@ type plan struct {
 	resets   int64  // number of resets of subscribers before it was read
 	base     int64  // offset where the upload begins
 	newHead  bool   // the head is to be recorded
-	replaces string // prefix of the ids of the same content, if shipping is forced
+	replaces string // id of the file, if shipping is forced
 	known    *ShippedFile
 	busy     EventKind // with errInRedis: what ends first
 }
@@ -57,7 +58,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	case known == nil && src.IsStream():
 		return p, &stream.SourceError{Err: errOtherStream}
 	case known == nil:
-		return s.planOther(ctx, p, "-"+other)
+		return s.planOther(ctx, p, "+"+other)
 	}
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
@@ -78,33 +79,49 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 // does.
 var errOtherStream = errors.New("it begins as a counted file and differs from it further on, and what was read of a pipe can't be read again: name its file, or ship it with force")
 
-// choose returns the record of a file, of those that have its head. It is the one whose ending the file
-// has. Else it is the first one of which that is not known: the file is shorter, or a stream of which a
-// subscriber needs what comes before, or no ending is recorded, as it lies in the head. If all
-// endings differ, the file is none of them; other is a digest of what differs. Where there is one
-// record, a file of its size is the same, and one that is in Redis is compared when it is counted.
+// choose returns the record of a file, of those that have its head: the first one whose endings it has, else the
+// first one of which that is not known. It returns nil if the file differs from all of them, and then a
+// digest for the id of the file, which is the same for other shippers of it.
+//
+// Where there is one record, a file of its size is the same, and one that is in Redis is compared when it
+// is counted. A stream is not one that a subscriber needs from a place that was read over.
 func choose(ctx context.Context, src *stream.Source, matches []record, subscribers []string) (known *record, other string, err error) {
-	if len(matches) == 1 && (matches[0].sameSize(src) || matches[0].inRedis()) {
-		return &matches[0], "", nil
+	var endings []stream.Ending
+	for i := range matches {
+		m := &matches[i]
+		if m.sameSize(src) && (len(matches) == 1 || src.Codec != stream.Plain) || m.inRedis() && len(matches) == 1 {
+			return m, "", nil
+		}
+		endings = append(endings, m.endings(subscribers)...)
+	}
+	if src.IsStream() {
+		slices.SortStableFunc(matches, func(a, b record) int { return cmp.Compare(a.place(subscribers), b.place(subscribers)) })
+	} else if _, err := src.Endings(ctx, endings...); err != nil { // all at once
+		return nil, "", err
 	}
 	differing := sha256.New()
 	for i := range matches {
-		place, recorded := matches[i].ending(subscribers)
-		found := stream.Ending{}
-		if place > 0 && (!src.IsStream() || place == matches[i].place(subscribers)) {
-			if found, err = src.Ending(ctx, place, recorded.Size); err != nil {
-				return nil, "", err
-			}
+		m := &matches[i]
+		place, endings := m.place(subscribers), m.endings(subscribers)
+		if src.IsStream() {
+			endings = slices.DeleteFunc(endings, func(e stream.Ending) bool { return e.End > place })
+		}
+		found, err := src.Endings(ctx, endings...)
+		if err != nil {
+			return nil, "", err
+		}
+		same, differs := false, false
+		for i, e := range found {
+			same, differs = same || e == endings[i], differs || e != endings[i] && e.Size > 0
 		}
 		switch {
-		case found == stream.Ending{}:
-			if known == nil {
-				known = &matches[i]
-			}
-		case found == recorded:
-			return &matches[i], "", nil
-		default:
-			fmt.Fprintln(differing, matches[i].id, found.Encode())
+		case differs:
+			fmt.Fprintln(differing, m.id, found)
+		case place < src.Passed():
+		case same:
+			return m, "", nil
+		case known == nil:
+			known = m
 		}
 	}
 	return known, hex.EncodeToString(differing.Sum(nil)[:12]), nil
@@ -234,7 +251,7 @@ type Preview struct {
 	Size   int64        // of the file, in bytes
 	Head   stream.Head  // takes up to 64 KiB
 	Result ShippedFile  // its outcome would be this one, unless SameAs is set
-	SameAs string       // an earlier file that begins as this one: only what this one has more is counted
+	SameAs string       // an earlier file that begins as this one: what this one has more is counted, or all of it if it differs there
 }
 
 // A previewer has the files of a preview.

@@ -176,14 +176,15 @@ func (r record) place(subscribers []string) int64 {
 	return place
 }
 
-// ending returns the first place where a subscriber goes on and of which the ending is recorded.
-func (r record) ending(subscribers []string) (place int64, ending stream.Ending) {
+// endings returns the endings of the content before the places where subscribers go on, as far as they are
+// recorded: a worker of a release that records none leaves that of an earlier place.
+func (r record) endings(subscribers []string) (all []stream.Ending) {
 	for _, name := range subscribers {
-		if at := r.counted[name]; at.ending != (stream.Ending{}) && (place == 0 || at.resume < place) {
-			place, ending = at.resume, at.ending
+		if at := r.counted[name]; at.ending.Size > 0 {
+			all = append(all, at.ending)
 		}
 	}
-	return place, ending
+	return all
 }
 
 // sameSize reports whether a source is as large as the file was when it was shipped.

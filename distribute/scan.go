@@ -44,8 +44,8 @@ type fileScan struct {
 	splitter *stream.Splitter
 	verdicts verdicts
 
-	recent stream.Recent // content that was written last
-	whole  stream.Recent // content before the place that reached returns
+	recent  stream.Recent // content that was written last
+	counted stream.Recent // content before the place that reached returns
 }
 
 // newFileScan returns a scan of an upload that begins at base, for a subscriber
@@ -109,7 +109,7 @@ func (r *refusal) Unwrap() error { return r.err }
 // before is skipped.
 func (s *fileScan) seek(from stream.Checkpoint) {
 	if s.position != from.Content {
-		s.recent.Reset()
+		s.recent = stream.Recent{}
 	}
 	s.skip += s.position - from.Content
 	s.position = from.Content
@@ -214,7 +214,7 @@ func (s *fileScan) begin() (err error) {
 	s.splitter.SetInside(s.inside.bytes, s.inside.tooLong)
 	if s.hole > 0 {
 		s.splitter.Skip(s.hole)
-		s.recent.Reset()
+		s.recent = stream.Recent{}
 	}
 	s.split(s.sample)
 	s.sample = nil
@@ -223,17 +223,18 @@ func (s *fileScan) begin() (err error) {
 
 // split counts the lines of a block.
 func (s *fileScan) split(block []byte) {
-	before := s.splitter.Offset()
+	start, before := s.splitter.Offset(), s.splitter.Resume()
 	s.splitter.Split(block)
-	if whole := s.splitter.Resume() - before; whole > 0 {
-		s.whole.Set(s.recent)
-		s.whole.Add(block[:whole])
+	if resume := s.splitter.Resume(); resume != before {
+		s.counted.Set(s.recent)
+		s.counted.Drop(start - resume) // of an object that began earlier
+		s.counted.Add(block[:max(0, resume-start)])
 	}
 	s.recent.Add(block)
 }
 
-// ending returns the ending of the content before an offset that reached has returned. That of a head is not
-// needed.
+// ending returns the ending of the content before an offset that reached has returned, the zero one within the
+// head.
 func (s *fileScan) ending(resume int64) stream.Ending {
 	switch {
 	case resume <= stream.HeadSize:
@@ -241,7 +242,7 @@ func (s *fileScan) ending(resume int64) stream.Ending {
 	case resume == s.before.resume:
 		return s.before.ending
 	}
-	return s.whole.Ending()
+	return s.counted.Ending(resume)
 }
 
 // result ends the count. err is the error that ended the content, nil at its

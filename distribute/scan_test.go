@@ -1,14 +1,20 @@
 package distribute
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"maps"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/stream"
 )
 
 // A wordCount is an Aggregation that counts each line in cells that are given
@@ -215,5 +221,88 @@ func TestLinesOfDaysWithoutRoomAreExpiredBeforeTheyAreFiltered(t *testing.T) {
 	_, tally := countLines(t, newCounting(t, &CountingConfig{By: [][]string{{"day"}}, Where: `country == "US"`}), lines)
 	if want := (Tally{Lines: MaxDays + 2, Counted: MaxDays, Filtered: 1, Expired: 1}); tally != want {
 		t.Errorf("%+v, want %+v", tally, want)
+	}
+}
+
+// endingContent is lines, or objects on lines of their own and in arrays, with NULs and long lines between
+// them.
+func endingContent(t *rapid.T, objects bool) []byte {
+	line := "8.8.8.8 2026-11-01 %d\n"
+	pieces := []string{line, line, line, strings.Repeat("\x00", 3000), strings.Repeat("y", 9000)}
+	if objects {
+		object := `{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-01T00:00:00Z","status":"200","request":"GET /%d HTTP/1.1"}`
+		line = object + "\n"
+		pieces = []string{line, line, "[\n " + object + ",\n" + object + "\n]\n", "[\n {xyz text\n", `{"records": [` + object + "\n]}\n"}
+	}
+	out := bytes.Repeat(fmt.Appendf(nil, line, 1), 1+stream.HeadSize/len(line))
+	for i, piece := range rapid.SliceOfN(rapid.IntRange(0, len(pieces)-1), 20, 200).Draw(t, "pieces") {
+		out = append(out, strings.ReplaceAll(pieces[piece], "%d", strconv.Itoa(i))...)
+	}
+	return out[:len(out)-rapid.IntRange(0, 60).Draw(t, "cut")]
+}
+
+// A plain file is read in blocks of any size, with commits, and again from the place where another worker goes on.
+func TestEndingIsThatOfTheContentBeforeResume(t *testing.T) {
+	t.Parallel()
+	a := newCounting(t, nil)
+	recorded := 0
+	rapid.Check(t, func(t *rapid.T) {
+		content := endingContent(t, rapid.Bool().Draw(t, "objects"))
+		before := progress{}
+		check := func() {
+			if e := before.ending; e.Size > 0 {
+				if recorded++; e != stream.EndingOf(before.resume, content[before.resume-int64(e.Size):before.resume]) {
+					t.Fatalf("the ending at %d, of %d bytes, is not that of the content", before.resume, e.Size)
+				}
+			}
+		}
+		open := func(from stream.Checkpoint) *fileScan {
+			s := newFileScan(a, before, 0, new(atomic.Int64))
+			upload := record{codec: stream.Plain, segment: 1 << 16, upload: int64(len(content))}
+			s.parts = newPartCommits(WorkerConfig{CommitBytes: 1 << 40, CommitInterval: time.Hour}, upload, 1<<30, from, func(result *fileResult, _ []byte) error {
+				before = result.progress
+				check()
+				return nil
+			})
+			s.seek(from)
+			return s
+		}
+		s := open(stream.Checkpoint{})
+		for at := int64(0); at < int64(len(content)); {
+			n := int64(rapid.IntRange(100, 5000).Draw(t, "block"))
+			if at < stream.HeadSize {
+				n = stream.HeadSize
+			}
+			n = min(n, int64(len(content))-at)
+			if _, err := s.Write(bytes.Clone(content[at : at+n])); err != nil {
+				t.Fatal(err)
+			}
+			at += n
+			switch rapid.IntRange(0, 9).Draw(t, "then") {
+			case 0:
+				if err := s.commitAll(atAnyEnd); err != nil {
+					t.Fatal(err)
+				}
+			case 1: // another worker
+				at = max(before.keep, before.resume+before.inside.bytes-stream.EndingSize, 0)
+				s = open(stream.Checkpoint{Raw: at, Content: at})
+			case 2: // the same one, after a wait
+				if err := s.commitAll(atAnyEnd); err != nil {
+					t.Fatal(err)
+				}
+				from := s.rewind()
+				s.seek(from)
+				at = from.Content
+			}
+		}
+		result, err := s.result(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = result.progress
+		check()
+	})
+	if recorded == 0 {
+		t.Error("no ending was recorded")
 	}
 }

@@ -116,14 +116,25 @@ func (h *recordHook) DialHook(next redis.DialHook) redis.DialHook { return next 
 func (h *recordHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if cmd.Name() == "hgetall" && strings.Contains(fmt.Sprint(cmd.Args()[1]), ":file:") && h.armed.CompareAndSwap(true, false) {
-			h.call()
-		}
+		h.see(cmd)
 		return err
 	}
 }
 func (h *recordHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		h.see(cmds...)
+		return err
+	}
+}
+
+// see calls call if one of some commands has read a record.
+func (h *recordHook) see(cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if cmd.Name() == "hgetall" && strings.Contains(fmt.Sprint(cmd.Args()[1]), ":file:") && h.armed.CompareAndSwap(true, false) {
+			h.call()
+		}
+	}
 }
 
 // The file is shipped again after its first upload was abandoned, and three subscribers have

@@ -27,7 +27,7 @@ func TestCountListsItsFilesInADryRun(t *testing.T) {
 	write(t, folder, ".hidden", line("8.8.8.8", "04"))
 	write(t, folder, "x.7z", "7z\xbc\xaf\x27\x1c")
 	o := skidway(t, folder, "logs", "count", "--dry-run", "-o", "csv", ".")
-	want := "file,codec,format,bytes,state\na.log,plain,combined,*,new\nb.log.gz,gzip,combined,*,new\nc.log,plain,combined,*,begins as a.log: only what it has more is new\nx.7z,,,6,"
+	want := "file,codec,format,bytes,state\na.log,plain,combined,*,new\nb.log.gz,gzip,combined,*,new\nc.log,plain,combined,*,begins as a.log: what it has more is new (all if it differs there)\nx.7z,,,6,"
 	if got := columnAsStar(o.stdout, 3); o.code != cli.ExitFailed || !strings.HasPrefix(got, strings.ReplaceAll(want, ",6,", ",*,")) {
 		t.Errorf("exit code %d\n%s", o.code, got)
 	}

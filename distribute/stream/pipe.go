@@ -148,19 +148,20 @@ func (s *Source) Pass(base, end int64) (length int64, err error) {
 	return 0, sourceError(PlainError(err))
 }
 
-// passToEnding is Ending for a stream.
-func (s *Source) passToEnding(start int64, size int) (Ending, error) {
+// peekAt returns n bytes of the content of a stream from start on, at most MaxLine, and leaves them there. It reads
+// what comes before. It returns fewer bytes if the content ends, and none if more of it was read.
+func (s *Source) peekAt(start int64, n int) ([]byte, error) {
 	if start < s.passed {
-		return Ending{}, nil
+		return nil, nil
 	}
 	if _, err := s.Pass(start, start); err != nil || s.passed < start {
-		return Ending{}, err
+		return nil, err
 	}
-	last, err := s.rest.Peek(size)
+	found, err := s.rest.Peek(n)
 	if err == io.EOF || IsDamage(err) {
-		return Ending{}, nil
+		err = nil
 	}
-	return EndingOf(last), sourceError(PlainError(err))
+	return found, err
 }
 
 // upload returns the bytes to upload from an offset on. A reader of a stream in segments can

@@ -58,7 +58,8 @@ type Source struct {
 	options  Decoding
 	file     Object // nil: a member of an archive
 	modified time.Time
-	length   int64 // of the uncompressed content; 0: not known yet
+	length   int64             // of the uncompressed content; 0: not known yet
+	endings  map[Ending]Ending // of the content, by those that were passed to Endings
 
 	// Of a source that is converted:
 	content   io.Reader // nil: the file's own bytes are uploaded
@@ -279,7 +280,7 @@ func (s *Source) Length(ctx context.Context) (int64, error) {
 		return s.Size, nil
 	}
 	if s.length == 0 {
-		if _, err := s.Ending(ctx, 0, 0); err != nil {
+		if err := s.inflateAll(nil); err != nil {
 			return 0, err
 		}
 	}

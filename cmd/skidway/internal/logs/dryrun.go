@@ -82,7 +82,7 @@ func stateOf(p distribute.Preview) string {
 	case p.Result.Err != nil:
 		return cli.WithHint(p.Result.Err.(*stream.FileError).Err)
 	case p.SameAs != "":
-		return "begins as " + p.SameAs + ": only what it has more is new"
+		return "begins as " + p.SameAs + ": what it has more is new (all if it differs there)"
 	case p.Result.Outcome == distribute.Shipped && p.Result.Base > 0:
 		return fmt.Sprintf("new from byte %d on", p.Result.Base)
 	case p.Result.Outcome == distribute.Shipped:
