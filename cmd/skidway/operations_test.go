@@ -269,7 +269,7 @@ func TestRateHoldsForJobsOfSeveralQueues(t *testing.T) {
 func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
 	t.Parallel()
 	d := newFixtureAt(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0))
-	for range 3 {
+	for range 8 { // at one a second, so that a busy machine finds them running
 		d.add("a", queue.Options{Delay: time.Hour})
 		d.add("b", queue.Options{Delay: 2 * time.Hour})
 	}
@@ -288,7 +288,7 @@ func TestStoppedDeletionGoesOnInAFullRedis(t *testing.T) {
 	}
 	o := d.must("operations", "continue", deletion)
 	hasLine(t, o.stderr, "the audit has no entry")
-	if got := o.one(t); got != "3 delayed jobs changed" {
+	if got := o.one(t); got != "8 delayed jobs changed" {
 		t.Errorf("%q", got)
 	}
 	d.ends(d.run("operations", "continue", other), cli.ExitFailed, "maxmemory")

@@ -66,7 +66,7 @@ func TestOperationChangesTheJobsThatWereCounted(t *testing.T) {
 func TestOperationIsStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
-	f.die("mail", "news", `1`, `2`, `3`)
+	f.die("mail", "news", `1`, `2`, `3`, `4`, `5`, `6`, `7`, `8`, `9`) // at one a second, so that a busy machine finds them running
 	op := into[api.Operation](f.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead","rate":1}`, 202))
 	if p := f.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead"}`, 409).problem("running"); p.Operation != op.ID {
 		t.Errorf("%+v", p)

@@ -78,7 +78,7 @@ func TestAllKeysOfARoomEndWithIt(t *testing.T) {
 					first, last = min(cmp.Or(first, at), at), max(last, at)
 				}
 			}
-			if last == 0 || last-first > 10*time.Millisecond { // the embedded one rounds
+			if last == 0 || last-first > 3*time.Second { // the embedded one computes each from the time of the question
 				t.Errorf("after step %d the keys end at %v to %v", i, first, last)
 			}
 		}
