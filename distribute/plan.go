@@ -80,7 +80,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 var errOtherStream = errors.New("it begins as a counted file and differs from it further on, and what was read of a pipe can't be read again: name its file, or ship it with force")
 
 // choose returns the record of a file, of those that have its head: the first one whose endings it has, else the
-// first one of which that is not known. It returns nil if the file differs from all of them, and then a
+// first one of which that is not known, those of its size before others. It returns nil if the file differs from all of them, and then a
 // digest for the id of the file, which is the same for other shippers of it.
 //
 // Where there is one record, a file of its size is the same, and one that is in Redis is compared when it
@@ -120,7 +120,7 @@ func choose(ctx context.Context, src *stream.Source, matches []record, subscribe
 		case place < src.Passed():
 		case same:
 			return m, "", nil
-		case known == nil:
+		case known == nil || m.sameSize(src) && !known.sameSize(src):
 			known = m
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -297,5 +299,28 @@ func TestNegativeFieldOfAConfigurationIsNamed(t *testing.T) {
 	}
 	if subscribers, err := channel.Subscribers(ctx); err != nil || len(subscribers) > 0 {
 		t.Errorf("subscribers %v, %v", subscribers, err)
+	}
+}
+
+// The upload of a file was abandoned before its first commit, and meanwhile another one with its head was counted
+// further than it is long.
+func TestFileOfTheSameSizeIsChosenWhereNoEndingIsKnown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.log")
+	if err := os.WriteFile(path, []byte("8.8.8.8 2026-11-01 x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := stream.OpenSource(path, stream.Decoding{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	const far = 1 << 20
+	longer := record{id: "longer", packed: stream.Plain, size: far, counted: map[string]progress{"s": {resume: far, ending: stream.EndingOf(far, []byte("x"))}}}
+	own := record{id: "own", packed: stream.Plain, size: src.Size, state: FileAbandoned}
+	for _, matches := range [][]record{{longer, own}, {own, longer}} {
+		if known, _, err := choose(t.Context(), src, matches, []string{"s"}); err != nil || known == nil || known.id != "own" {
+			t.Errorf("%+v, %v", known, err)
+		}
 	}
 }
