@@ -86,7 +86,7 @@ func TestFilesThatGoOnAreDistinguishedWhenProcessesAreKilled(t *testing.T) {
 	first, late, more := partContent(1), longLines(2, 20), longLines(3, 2000)
 	first = append(first, '\n')
 	second, grown := inserted(first, late), slices.Concat(first, more)
-	for i := range redistest.Rounds(t, 2) {
+	for i := range redistest.Rounds(t, 1) {
 		name := partNames[i%len(partNames)]
 		t.Run(fmt.Sprint("run ", i, " ", name), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
