@@ -65,11 +65,11 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketche
 	ids = slices.DeleteFunc(ids, func(id string) bool { return known[id].Differs(sketch) })
 	var matches []record
 	for batch := range slices.Chunk(ids, lookupBatch) {
-		records, err := f.heads(ctx, batch)
+		heads, err := f.records(ctx, batch, "head", "hole")
 		if err != nil {
 			return "", nil, err
 		}
-		for _, r := range records {
+		for _, r := range heads {
 			known.add(r)
 			if r.head.Length > 0 && (r.id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) {
 				matches = append(matches, r)
@@ -77,59 +77,50 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketche
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b record) int { return b.head.Length - a.head.Length })
-	for batch := range slices.Chunk(matches, lookupBatch) {
-		if err := f.readAll(ctx, batch); err != nil {
-			return "", nil, err
-		}
+	ids = ids[:0]
+	for _, r := range matches {
+		ids = append(ids, r.id)
 	}
-	return entry, matches, nil
-}
-
-// readAll reads records whose ids are set.
-func (f fileStore) readAll(ctx context.Context, records []record) error {
-	err := f.db.Retry(ctx, func() error {
-		pipe := f.db.Pipeline()
-		replies := make([]*redis.MapStringStringCmd, len(records))
-		for i, r := range records {
-			replies[i] = pipe.HGetAll(ctx, f.keys.file(r.id))
-		}
-		_, err := pipe.Exec(ctx)
-		for i := range records {
-			records[i] = parseRecord(records[i].id, replies[i].Val())
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("read the records of files: %w", err)
-	}
-	return nil
+	matches, err = f.records(ctx, ids)
+	return entry, matches, err
 }
 
 // lookupBatch is the number of heads that are read with one round trip: at most
 // 700 KB.
 const lookupBatch = 100
 
-// heads reads the parts of records by which a file is recognised.
-func (f fileStore) heads(ctx context.Context, ids []string) ([]record, error) {
+// records reads some records with one round trip: these fields of them, or all.
+func (f fileStore) records(ctx context.Context, ids []string, fields ...string) ([]record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	records := make([]record, len(ids))
 	err := f.db.Retry(ctx, func() error {
 		pipe := f.db.Pipeline()
-		replies := make([]*redis.SliceCmd, len(ids))
+		whole, parts := make([]*redis.MapStringStringCmd, len(ids)), make([]*redis.SliceCmd, len(ids))
 		for i, id := range ids {
-			replies[i] = pipe.HMGet(ctx, f.keys.file(id), "head", "hole")
+			if len(fields) == 0 {
+				whole[i] = pipe.HGetAll(ctx, f.keys.file(id))
+			} else {
+				parts[i] = pipe.HMGet(ctx, f.keys.file(id), fields...)
+			}
 		}
 		_, err := pipe.Exec(ctx)
 		for i, id := range ids {
-			fields := map[string]string{}
-			for j, value := range replies[i].Val() {
-				fields[[]string{"head", "hole"}[j]], _ = value.(string)
+			if len(fields) == 0 {
+				records[i] = parseRecord(id, whole[i].Val())
+				continue
 			}
-			records[i] = parseRecord(id, fields)
+			found := map[string]string{}
+			for j, value := range parts[i].Val() {
+				found[fields[j]], _ = value.(string)
+			}
+			records[i] = parseRecord(id, found)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the heads of files: %w", err)
+		return nil, fmt.Errorf("read the records of files: %w", err)
 	}
 	return records, nil
 }
